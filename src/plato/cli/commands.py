@@ -1,0 +1,134 @@
+"""The subcommands: flags as fields, work in `run`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+from tyro.conf import Positional, UseAppendAction
+
+from plato.cli.console import console, set_up_jax
+from plato.errors import PlatoError
+
+T = TypeVar("T")
+Repeated: TypeAlias = Annotated[tuple[T, ...], UseAppendAction]
+
+
+@dataclass(frozen=True)
+class Setups:
+    """List the setups, or show one: `plato setups show wildfire-3x3-S2`."""
+
+    action: Positional[Literal["list", "show"]] = "list"
+    """What to do."""
+    name: Positional[str] = ""
+    """The setup to show: its name, or the path of a .toml file."""
+
+    def run(self) -> int:
+        from plato.domains.setups import load_setup, setup_names, setup_toml
+        from plato.domains.wildfire.drawing import draw_grid
+
+        out = console()
+        if self.action == "list":
+            for name in setup_names():
+                line = load_setup(name).config.description
+                out.print(f"[bold]{name:26}[/] {line}", soft_wrap=True)
+            return 0
+        if not self.name:
+            raise PlatoError("`plato setups show` needs the name of a setup.")
+        config = load_setup(self.name).config
+        out.print(setup_toml(config), markup=False, soft_wrap=True)
+        out.print(draw_grid(config))
+        return 0
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Play seeded episodes of policies on setups and print the paper's metrics."""
+
+    setup: Repeated[str]
+    """A setup's name (see `plato setups`) or .toml file; may be repeated."""
+    policy: Repeated[str]
+    """May be repeated. One of noop, random, weakest, strongest, weakest-released, strongest-released."""
+    episodes: int = 50
+    """Episodes for each policy and setup."""
+    seed: int = 200
+    """Seed of the first episode; the others follow it."""
+    noise: Literal["independent", "paper"] = "independent"
+    """independent: every seed its own noise; paper: the paper's one fixed stream."""
+    out: Path = Path("evaluation.json")
+    """Where to write every metric of every episode."""
+
+    def run(self) -> int:
+        set_up_jax()
+        from plato import __version__
+        from plato.domains.setups import load_setup
+        from plato.evaluation.evaluate import evaluate, named_policy
+        from plato.evaluation.tables import evaluation_table
+        from plato.files import write_json
+
+        if not self.setup or not self.policy:
+            raise PlatoError("Name at least one --setup and one --policy.")
+        setups = [load_setup(name) for name in self.setup]
+        for name in self.policy:
+            named_policy(name)  # refuse a wrong name before the first episode
+        results = [
+            evaluate(
+                policy, setup, episodes=self.episodes, seed=self.seed, noise=self.noise
+            )
+            for setup in setups
+            for policy in self.policy
+        ]
+        out = console()
+        out.print(evaluation_table(results, out.width))
+        rows = [result.to_json() for result in results]
+        write_json(self.out, {"plato": __version__, "evaluations": rows})
+        out.print(f"Every episode: {self.out}", style="dim", soft_wrap=True)
+        return 0
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Replay recorded transitions of the reference environment and compare exactly."""
+
+    files: Positional[tuple[Path, ...]]
+    """Recordings (.json.gz or .json)."""
+
+    def run(self) -> int:
+        set_up_jax()
+        from plato.domains.wildfire.conformance import read_trace, replay
+
+        out = console()
+        verdicts = []
+        for path in self.files:
+            verdict = replay(read_trace(path))
+            verdicts.append(verdict)
+            line = f"{path}: {verdict.transitions} transitions agree"
+            if verdict.difference:
+                line += f", then a difference {verdict.difference}"
+            out.print(line, markup=False, soft_wrap=True)
+        total = sum(verdict.transitions for verdict in verdicts)
+        wrong = sum(verdict.difference is not None for verdict in verdicts)
+        files = f"{len(verdicts)} file{'s' if len(verdicts) != 1 else ''}"
+        out.print(f"{total} transitions checked in {files}; {wrong} with a difference.")
+        return 1 if wrong else 0
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Reproduce the paper's numbers and print them beside ours."""
+
+    what: Positional[Literal["heuristics"]]
+    """heuristics: NOOP, Weakest and Strongest on the 12 native setups."""
+
+    def run(self) -> int:
+        set_up_jax()
+        from plato.experiments.heuristics import compare_heuristics
+        from plato.experiments.tables import heuristics_table
+
+        out = console()
+        with out.status("playing 12 setups x 3 policies x 50 episodes"):
+            comparisons = list(compare_heuristics())
+        out.print(heuristics_table(comparisons))
+        agree = sum(comparison.agreements for comparison in comparisons)
+        total = 2 * len(comparisons)
+        out.print(f"{agree} of {total} numbers agree with the paper to two decimals.")
+        return 0 if agree == total else 1

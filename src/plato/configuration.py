@@ -1,0 +1,153 @@
+"""Frozen dataclasses as configuration: from mappings and TOML, and back without loss.
+
+The dataclass is the schema. Reading checks names and types and names the culprit by its
+path (`fire.lit[1][2]`); what values make sense is checked by the class itself.
+"""
+
+import dataclasses
+import math
+import tomllib
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from plato.errors import PlatoError
+
+T = TypeVar("T")
+
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+def from_mapping(cls: type[T], data: Mapping[str, Any], path: str = "") -> T:
+    """Builds a configuration from nested mappings and lists, checking as it goes."""
+    hints = get_type_hints(cls)
+    fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # pyright: ignore[reportArgumentType]
+    for name in data:
+        if name not in fields:
+            raise PlatoError(_unknown_field(_join(path, name), name, fields))
+    for name, spec in fields.items():
+        required = (
+            spec.default is dataclasses.MISSING
+            and spec.default_factory is dataclasses.MISSING
+        )
+        if required and name not in data:
+            raise PlatoError(f"{_join(path, name)} is missing; add it.")
+    values = {n: _convert(v, hints[n], _join(path, n)) for n, v in data.items()}
+    return cls(**values)
+
+
+def to_mapping(config: Any) -> dict[str, Any]:
+    """The configuration as plain dicts, lists and scalars (JSON- and TOML-ready)."""
+    return {
+        f.name: _plain(getattr(config, f.name))
+        for f in dataclasses.fields(config)
+        if f.init
+    }
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Parses a TOML file; a missing or malformed one is a `PlatoError`."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PlatoError(f"{path}: cannot be read ({error.strerror}).") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PlatoError(f"{path}: is not valid TOML ({error}).") from None
+
+
+def to_toml(data: Mapping[str, Any]) -> str:
+    """Writes scalars and lists first, then one table per nested mapping."""
+    lines = [
+        f"{key} = {_toml_value(value)}"
+        for key, value in data.items()
+        if not isinstance(value, Mapping)
+    ]
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            lines += ["", f"[{key}]", to_toml(value).rstrip("\n")]
+    return "\n".join(lines) + "\n"
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _unknown_field(path: str, name: str, known: Mapping[str, Any]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"{path} is not a known field; did you mean {close[0]!r}?"
+    return f"{path} is not a known field; remove it (known: {', '.join(known)})."
+
+
+def _convert(value: Any, hint: Any, path: str) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _convert_union(value, get_args(hint), path)
+    if origin is tuple:
+        return _convert_tuple(value, get_args(hint), path)
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise PlatoError(f"{path} must be a table of fields, not {value!r}.")
+        return from_mapping(hint, value, path)  # pyright: ignore[reportArgumentType]
+    return _convert_scalar(value, hint, path)
+
+
+def _convert_union(value: Any, hints: tuple[Any, ...], path: str) -> Any:
+    is_list = isinstance(value, (list, tuple))
+    for hint in hints:
+        if (get_origin(hint) is tuple) == is_list:
+            return _convert(value, hint, path)
+    raise PlatoError(f"{path} has the wrong form: {value!r}.")
+
+
+def _convert_tuple(value: Any, items: tuple[Any, ...], path: str) -> Any:
+    if not isinstance(value, (list, tuple)):
+        raise PlatoError(f"{path} must be a list, not {value!r}.")
+    if items[-1] is Ellipsis:
+        items = (items[0],) * len(value)
+    if len(items) != len(value):
+        raise PlatoError(f"{path} must have {len(items)} entries, not {len(value)}.")
+    return tuple(
+        _convert(v, h, f"{path}[{i}]")
+        for i, (v, h) in enumerate(zip(value, items, strict=True))
+    )
+
+
+def _convert_scalar(value: Any, hint: Any, path: str) -> Any:
+    fits = isinstance(value, hint) or (hint is float and isinstance(value, int))
+    if not fits or (isinstance(value, bool) and hint is not bool):
+        raise PlatoError(f"{path} must be {_KINDS[hint]}, not {value!r}.")
+    if hint is float and not math.isfinite(value):
+        raise PlatoError(f"{path} must be a finite number, not {value!r}.")
+    return hint(value)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return to_mapping(value)
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _toml_string(value)
+    if isinstance(value, list):
+        if value and isinstance(value[0], list):  # a grid: one row a line
+            rows = "".join(f"  {_toml_value(row)},\n" for row in value)
+            return f"[\n{rows}]"
+        return f"[{', '.join(_toml_value(v) for v in value)}]"
+    return repr(value)
+
+
+def _toml_string(text: str) -> str:
+    import json
+
+    # A JSON string is a TOML basic string, but for DEL, which TOML wants escaped.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

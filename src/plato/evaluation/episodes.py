@@ -1,0 +1,109 @@
+"""Seeded episodes of any policy in any game, many at once in one compiled program."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from plato.game import NOOP, Game, Observation, select
+from plato.policies.policy import Policy
+
+
+class Tally(eqx.Module):
+    """What is counted in an episode."""
+
+    team_return: Float[Array, ""]
+    """Sum of rewards, averaged over the agents of the roster."""
+    steps: Int[Array, ""]
+    decisions: Int[Array, ""]
+    """Agent-steps played, by present and absent agents."""
+    noops: Int[Array, ""]
+    events: dict[str, Int[Array, ""]]
+
+
+class _Moment(eqx.Module):
+    state: Any
+    observation: Observation
+    memory: Any
+    tally: Tally
+    going: Bool[Array, ""]
+
+
+def play(
+    game: Game[Any, Any], policy: Policy[Any], key: PRNGKeyArray, horizon: int
+) -> Tally:
+    """One episode from a key; `horizon` is static and at least the game's own."""
+    key_reset, key_game, key_policy = jax.random.split(key, 3)
+    state, observation = game.reset(key_reset)
+    memory = policy.start(game.capacity.agents)
+    moment = _Moment(state, observation, memory, _empty(game, state), jnp.array(True))
+    one_step = partial(_play_step, game, policy, key_game, key_policy)
+    last, _ = jax.lax.scan(one_step, moment, jnp.arange(horizon))
+    return last.tally
+
+
+@partial(jax.jit, static_argnames=("horizon", "policy_per_episode"))
+def play_all(
+    game: Game[Any, Any],
+    policy: Policy[Any],
+    keys: PRNGKeyArray,
+    horizon: int,
+    policy_per_episode: bool = False,
+) -> Tally:
+    """An episode for each key; with `policy_per_episode`, policies are stacked too."""
+    axes = (None, 0 if policy_per_episode else None, 0)
+    episode = partial(play, horizon=horizon)
+    return jax.vmap(episode, in_axes=axes)(game, policy, keys)
+
+
+def seed_keys(first_seed: int, episodes: int) -> PRNGKeyArray:
+    """One key for each of the seeds first_seed, first_seed + 1, …"""
+    seeds = np.arange(first_seed, first_seed + episodes, dtype=np.uint32)
+    return jax.vmap(jax.random.key)(seeds)
+
+
+def _play_step(
+    game: Game[Any, Any],
+    policy: Policy[Any],
+    key_game: PRNGKeyArray,
+    key_policy: PRNGKeyArray,
+    moment: _Moment,
+    time: Int[Array, ""],
+) -> tuple[_Moment, None]:
+    actions, memory = policy.act(
+        jax.random.fold_in(key_policy, time), moment.observation, moment.memory
+    )
+    state, observation, outcome = game.step(
+        jax.random.fold_in(key_game, time), moment.state, actions
+    )
+    roster = game.roster
+    team_reward = jnp.sum(outcome.reward, where=roster) / jnp.sum(roster)
+    seen = Tally(
+        team_return=team_reward,
+        steps=jnp.ones((), jnp.int32),
+        decisions=jnp.sum(roster, dtype=jnp.int32),
+        noops=jnp.sum(roster & (actions == NOOP), dtype=jnp.int32),
+        events=outcome.events,
+    )
+    following = _Moment(
+        state,
+        observation,
+        memory,
+        jax.tree.map(jnp.add, moment.tally, seen),
+        ~outcome.done,
+    )
+    return select(moment.going, following, moment), None
+
+
+def _empty(game: Game[Any, Any], state: Any) -> Tally:
+    """A tally of zeros, with the events that this game counts."""
+    nobody = jnp.zeros(game.capacity.agents, jnp.int32)
+    key = jax.random.key(0)
+    _, _, outcome = jax.eval_shape(game.step, key, state, nobody)
+    zero = jnp.zeros((), jnp.int32)
+    events = {name: zero for name in outcome.events}
+    return Tally(jnp.zeros(()), zero, zero, zero, events)

@@ -1,0 +1,229 @@
+"""The task-and-agent-open Markov game: what a domain gives and a policy may see.
+
+The paper's TaAgO-MG is a tuple (M, X, N, Psi): a base game M, the tasks X that exist
+now, the agents N that are present now, and a generator Psi that turns the three into
+the game of this moment. Here M is a `Game` (pure functions over arrays, every number in
+it data), X and N are the masks `exists` and `present` of an `Observation`, and Psi is
+`Game.observe`: from the state it says who is there, what is there, and who may do what.
+
+Arrays have a capacity, and rows beyond the current sets are masked. Capacity is memory,
+not meaning: no result may depend on it. Axis names used in all shapes: `agent`, `task`,
+`action` (the actions one task offers), `feat`, and in front of them `game` and `time`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+from plato.errors import PlatoError
+
+State = TypeVar("State")
+Noise = TypeVar("Noise")
+
+NOOP = 0
+"""The action that is always there; task-action (x, a) is 1 + x * actions + a."""
+
+
+class Capacity(NamedTuple):
+    """How many rows the arrays of a game have. The only static thing about it."""
+
+    agents: int
+    tasks: int
+    actions: int
+
+
+class Observation(eqx.Module):
+    """What can be seen of one moment of a game, for all agents together.
+
+    Agent i sees the row of agent j where `sees_agents[i, j]`, and in it the features
+    marked in `public` (of itself it sees all of them); it sees the row of task x where
+    `sees_tasks[i, x]`. It may choose among its `options` and NOOP.
+    """
+
+    agents: Float[Array, "agent agent_feat"]
+    present: Bool[Array, " agent"]
+    tasks: Float[Array, "task task_feat"]
+    exists: Bool[Array, " task"]
+    public: Bool[Array, " agent_feat"]
+    sees_agents: Bool[Array, "agent agent"]
+    sees_tasks: Bool[Array, "agent task"]
+    options: Bool[Array, "agent task action"]
+
+    @property
+    def action_mask(self) -> Bool[Array, "agent 1+task*action"]:
+        """Which actions each agent may take; NOOP, in front, always."""
+        agents = self.options.shape[0]
+        noop = jnp.ones((agents, 1), bool)
+        return jnp.concatenate([noop, self.options.reshape(agents, -1)], axis=1)
+
+
+class Outcome(eqx.Module):
+    """What a transition led to, besides the next state."""
+
+    reward: Float[Array, " agent"]
+    terminated: Bool[Array, ""]
+    """The game is over; nothing of worth can follow."""
+    truncated: Bool[Array, ""]
+    """The time limit was reached; the game itself could go on."""
+    events: dict[str, Int[Array, ""]]
+    """What the domain counts, by name."""
+
+    @property
+    def done(self) -> Bool[Array, ""]:
+        return self.terminated | self.truncated
+
+
+class Game(eqx.Module, Generic[State, Noise]):
+    """A domain with one setup in it. Everything that setups differ in is an array.
+
+    Games of equal capacity can therefore be stacked (`stack`) and mapped over:
+    `jax.vmap(lambda game, key: game.reset(key))(games, keys)`.
+    """
+
+    @property
+    @abstractmethod
+    def capacity(self) -> Capacity:
+        """Rows for agents and tasks, and actions per task."""
+
+    @property
+    @abstractmethod
+    def roster(self) -> Bool[Array, " agent"]:
+        """The rows that belong to an agent at all, present or away."""
+
+    @property
+    @abstractmethod
+    def horizon(self) -> Int[Array, ""]:
+        """Steps after which an episode is truncated."""
+
+    @abstractmethod
+    def agent_name(self, index: int) -> str:
+        """The name by which users know an agent."""
+
+    @abstractmethod
+    def initial(self, key: PRNGKeyArray) -> State:
+        """A first state."""
+
+    @abstractmethod
+    def observe(self, state: State) -> Observation:
+        """The generator Psi: the sets, what is seen, and the options of this moment."""
+
+    @abstractmethod
+    def noise(self, key: PRNGKeyArray) -> Noise:
+        """All the randomness of one transition, drawn in one place."""
+
+    @abstractmethod
+    def transition(
+        self, state: State, actions: Int[Array, " agent"], noise: Noise
+    ) -> tuple[State, Outcome]:
+        """The dynamics, a function of its arguments alone."""
+
+    def reset(self, key: PRNGKeyArray) -> tuple[State, Observation]:
+        """A first state and what can be seen of it."""
+        state = self.initial(key)
+        return state, self.observe(state)
+
+    def step(
+        self, key: PRNGKeyArray, state: State, actions: Int[Array, " agent"]
+    ) -> tuple[State, Observation, Outcome]:
+        """One transition; the observation is that of the state it led to."""
+        state, outcome = self.transition(state, actions, self.noise(key))
+        return state, self.observe(state), outcome
+
+
+class Turn(eqx.Module, Generic[State]):
+    """A step with auto-reset: where to go on from, and how the last step ended."""
+
+    state: State
+    observation: Observation
+    """To act on next: of the new episode where the old one is done."""
+    final_observation: Observation
+    """Of the state the step led to, for bootstrapping truncated episodes."""
+    outcome: Outcome
+
+
+def step_and_reset(
+    game: Game[State, Any],
+    key: PRNGKeyArray,
+    state: State,
+    actions: Int[Array, " agent"],
+) -> Turn[State]:
+    """Steps, and begins a new episode where that ended one."""
+    key_step, key_reset = jax.random.split(key)
+    reached, outcome = game.transition(state, actions, game.noise(key_step))
+    final_observation = game.observe(reached)
+    following = select(outcome.done, game.initial(key_reset), reached)
+    return Turn(following, game.observe(following), final_observation, outcome)
+
+
+class ReplayedState(eqx.Module, Generic[State]):
+    """The state of a game under recorded noise, and how far the record was read."""
+
+    inner: State
+    time: Int[Array, ""]
+
+
+class ReplayedNoise(Game[ReplayedState[State], None]):
+    """A game whose every episode meets the same recorded noise, step by step."""
+
+    game: Game[State, Any]
+    record: PyTree
+    """The noise of each step, stacked along a first axis of at least the horizon."""
+
+    @property
+    def capacity(self) -> Capacity:
+        return self.game.capacity
+
+    @property
+    def roster(self) -> Bool[Array, " agent"]:
+        return self.game.roster
+
+    @property
+    def horizon(self) -> Int[Array, ""]:
+        return self.game.horizon
+
+    def agent_name(self, index: int) -> str:
+        return self.game.agent_name(index)
+
+    def initial(self, key: PRNGKeyArray) -> ReplayedState[State]:
+        return ReplayedState(self.game.initial(key), jnp.zeros((), jnp.int32))
+
+    def observe(self, state: ReplayedState[State]) -> Observation:
+        return self.game.observe(state.inner)
+
+    def noise(self, key: PRNGKeyArray) -> None:
+        del key
+        return None
+
+    def transition(
+        self,
+        state: ReplayedState[State],
+        actions: Int[Array, " agent"],
+        noise: None,
+    ) -> tuple[ReplayedState[State], Outcome]:
+        noise_now = jax.tree.map(lambda record: record[state.time], self.record)
+        inner, outcome = self.game.transition(state.inner, actions, noise_now)
+        return ReplayedState(inner, state.time + 1), outcome
+
+
+Tree = TypeVar("Tree")
+
+
+def select(condition: Bool[Array, ""], if_true: Tree, if_false: Tree) -> Tree:
+    """`jnp.where` over whole pytrees."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
+
+
+def stack(games: Sequence[Tree]) -> Tree:
+    """Games of equal capacity as one batch, to be mapped over their first axis."""
+    shapes = [[jnp.shape(leaf) for leaf in jax.tree.leaves(game)] for game in games]
+    if any(shape != shapes[0] for shape in shapes):
+        raise PlatoError(
+            "These games have arrays of different sizes; build them with the same "
+            "capacity before stacking them."
+        )
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *games)

@@ -1,0 +1,29 @@
+"""What can play a game: anything that maps observations to actions."""
+
+from abc import abstractmethod
+from typing import Generic, TypeVar
+
+import equinox as eqx
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from plato.game import Observation
+
+Memory = TypeVar("Memory")
+
+
+class Policy(eqx.Module, Generic[Memory]):
+    """Decides for all agents of one game at once; its arrays are its parameters.
+
+    It is asked about every row, but only present agents act: a policy gives NOOP for
+    the others, and takes no action outside an agent's options.
+    """
+
+    @abstractmethod
+    def start(self, agents: int) -> Memory:
+        """The memory with which an episode begins (None for policies without)."""
+
+    @abstractmethod
+    def act(
+        self, key: PRNGKeyArray, observation: Observation, memory: Memory
+    ) -> tuple[Int[Array, " agent"], Memory]:
+        """One action for each agent, and the memory for the next decision."""
