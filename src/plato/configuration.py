@@ -16,7 +16,12 @@ from plato.errors import PlatoError
 
 T = TypeVar("T")
 
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+_KINDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+}
 
 
 def from_mapping(cls: type[T], data: Mapping[str, Any], path: str = "") -> T:

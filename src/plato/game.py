@@ -197,7 +197,6 @@ class ReplayedNoise(Game[ReplayedState[State], None]):
 
     def noise(self, key: PRNGKeyArray) -> None:
         del key
-        return None
 
     def transition(
         self,

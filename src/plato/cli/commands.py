@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from tyro.conf import Positional, UseAppendAction
 
-from plato.cli.console import console, set_up_jax
+from plato.cli.console import console, report_error, set_up_jax
 from plato.errors import PlatoError
 
 T = TypeVar("T")
@@ -47,7 +47,8 @@ class Evaluate:
     setup: Repeated[str]
     """A setup's name (see `plato setups`) or .toml file; may be repeated."""
     policy: Repeated[str]
-    """May be repeated. One of noop, random, weakest, strongest, weakest-released, strongest-released."""
+    """noop, random, weakest, strongest, weakest-released or strongest-released; may be
+    repeated."""
     episodes: int = 50
     """Episodes for each policy and setup."""
     seed: int = 200
@@ -97,19 +98,26 @@ class Verify:
         from plato.domains.wildfire.conformance import read_trace, replay
 
         out = console()
-        verdicts = []
+        checked = differing = unreadable = 0
         for path in self.files:
-            verdict = replay(read_trace(path))
-            verdicts.append(verdict)
+            try:
+                verdict = replay(read_trace(path))
+            except PlatoError as error:
+                report_error(error)
+                unreadable += 1
+                continue
             line = f"{path}: {verdict.transitions} transitions agree"
             if verdict.difference:
                 line += f", then a difference {verdict.difference}"
             out.print(line, markup=False, soft_wrap=True)
-        total = sum(verdict.transitions for verdict in verdicts)
-        wrong = sum(verdict.difference is not None for verdict in verdicts)
-        files = f"{len(verdicts)} file{'s' if len(verdicts) != 1 else ''}"
-        out.print(f"{total} transitions checked in {files}; {wrong} with a difference.")
-        return 1 if wrong else 0
+            checked += verdict.transitions
+            differing += verdict.difference is not None
+        out.print(
+            f"{checked} transitions checked in {len(self.files)} file(s): "
+            f"{differing} with a difference, {unreadable} unreadable.",
+            soft_wrap=True,
+        )
+        return 2 if unreadable else 1 if differing else 0
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What all subcommands share: the console and the set-up of JAX."""
 
 import os
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -14,12 +15,19 @@ def console() -> Console:
     return out if out.is_terminal else Console(highlight=False, width=WIDTH_WHEN_PIPED)
 
 
+def report_error(error: Exception) -> None:
+    """One sentence on standard error, and no traceback."""
+    print(f"plato: {error}", file=sys.stderr)
+
+
 def set_up_jax() -> None:
     """Keeps compiled programs in the user's cache, so that the next start is fast."""
     import jax
 
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     if jax.config.jax_compilation_cache_dir is None:
-        jax.config.update("jax_compilation_cache_dir", str(Path(home) / "plato" / "jax"))
+        jax.config.update(
+            "jax_compilation_cache_dir", str(Path(home) / "plato" / "jax")
+        )
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -7,6 +7,7 @@ import tyro
 
 import plato
 from plato.cli.commands import Evaluate, Reproduce, Setups, Verify
+from plato.cli.console import report_error
 from plato.errors import PlatoError
 
 Command = (
@@ -16,7 +17,7 @@ Command = (
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
 )
 
-DESCRIPTION = f"""PLATO {plato.__version__}: pointing at tasks in open multi-agent systems.
+DESCRIPTION = f"""PLATO {plato.__version__}: learning to point at tasks in open systems.
 
 Start with `plato setups`, then
 `plato evaluate --policy weakest --setup wildfire-3x3-S3`."""
@@ -37,7 +38,7 @@ def main() -> None:
         code = command.run()
         sys.stdout.flush()
     except PlatoError as error:
-        print(f"plato: {error}", file=sys.stderr)
+        report_error(error)
         code = 2
     except BrokenPipeError:  # the reader of our output left, as `head` does
         sys.stderr.close()

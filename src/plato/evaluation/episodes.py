@@ -105,5 +105,5 @@ def _empty(game: Game[Any, Any], state: Any) -> Tally:
     key = jax.random.key(0)
     _, _, outcome = jax.eval_shape(game.step, key, state, nobody)
     zero = jnp.zeros((), jnp.int32)
-    events = {name: zero for name in outcome.events}
+    events = dict.fromkeys(outcome.events, zero)
     return Tally(jnp.zeros(()), zero, zero, zero, events)

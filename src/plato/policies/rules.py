@@ -1,4 +1,4 @@
-"""Policies by rule: a set of preferred actions for each agent, ties broken at random."""
+"""Policies by rule: preferred actions for each agent, ties broken at random."""
 
 from collections.abc import Callable
 from typing import TypeAlias

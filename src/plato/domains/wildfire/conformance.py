@@ -77,7 +77,7 @@ def read_trace(path: Path) -> Trace:
 def replay(trace: Trace) -> Verdict:
     """Follows a recording to its end, or to the first difference."""
     names = [f"firefighter_{n + 1}" for n in range(len(trace.config.agent.agents))]
-    # Rows beyond the setup's own make few shapes of many recordings, and change nothing.
+    # Spare rows make few shapes of many recordings, and change nothing.
     game = Wildfire.from_config(
         trace.config,
         agents=_power_of_two(len(names)),
@@ -93,7 +93,7 @@ def replay(trace: Trace) -> Verdict:
             return Verdict(trace.path, 0, f"at the start, game {g}: {difference}")
     checked = 0
     for t, step in enumerate(trace.steps):
-        actions, noise = _inputs(trace.config, game, step, f"step {t}")
+        actions, noise = _inputs(trace.config, game, step, f"{trace.path}: step {t}")
         state, outcome = _transitions(game, state, actions, noise)
         moment = view(game, state)
         outcome = jax.device_get(outcome)
@@ -266,7 +266,9 @@ def _leaves(theirs: Any, ours: Any, path: str) -> Iterator[tuple[str, Any, Any]]
         for name, value in theirs.items():
             below = f"{path}.{name}" if path else name
             yield from _leaves(value, ours.get(name), below)
-    elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+    elif (
+        isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours)
+    ):
         for i, (a, b) in enumerate(zip(theirs, ours, strict=True)):
             yield from _leaves(a, b, f"{path}[{i}]")
     else:

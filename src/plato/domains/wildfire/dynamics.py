@@ -32,7 +32,7 @@ class Rules(eqx.Module):
     putout_reward: Float[Array, " task"]
     burnout_reward: Float[Array, " task"]
     neighbours: Int[Array, "task 4"]
-    """Rows of the cells north, east, south and west; a row's own index: no such cell."""
+    """Rows of the cells north, east, south and west; its own row: no such cell."""
 
     # Agents. Rows beyond them are not on the roster.
     roster: Bool[Array, " agent"]
@@ -105,7 +105,9 @@ def draw_noise(key: PRNGKeyArray, agents: int, tasks: int) -> WildfireNoise:
     """
     shape = (max(agents, tasks), FIELD_NUMBERS + AGENT_NUMBERS)
     numbers = jax.random.uniform(key, shape)
-    return WildfireNoise(numbers[:tasks, :FIELD_NUMBERS], numbers[:agents, FIELD_NUMBERS:])
+    return WildfireNoise(
+        numbers[:tasks, :FIELD_NUMBERS], numbers[:agents, FIELD_NUMBERS:]
+    )
 
 
 def initial_state(rules: Rules) -> WildfireState:
@@ -270,9 +272,7 @@ def grow(
     grows = unmatched & (number < probability)
     intensity = state.intensity + grows
     burnouts = grows & (intensity >= rules.burnt_out)
-    burnt_fuel = jnp.where(
-        rules.burnout_clears_fuel, 0, jnp.maximum(state.fuel - 1, 0)
-    )
+    burnt_fuel = jnp.where(rules.burnout_clears_fuel, 0, jnp.maximum(state.fuel - 1, 0))
     state = replace(
         state,
         burning=state.burning & ~burnouts,
@@ -338,7 +338,7 @@ def rewards(
     putouts: Bool[Array, " task"],
     burnouts: Bool[Array, " task"],
 ) -> Float[Array, " agent"]:
-    """Phase 8: everyone shares burnouts; put-outs too, or only those who fought them."""
+    """Phase 8: all share burnouts; put-outs too, or only those who fought them."""
     earned = jnp.where(putouts, rules.putout_reward, 0.0)
     lost = jnp.sum(jnp.where(burnouts, rules.burnout_reward, 0.0))
     shares = hits | ~rules.localize_putouts

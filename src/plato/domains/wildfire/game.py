@@ -1,7 +1,8 @@
-"""Wildfire as an open game: fires are the tasks, agents with suppressant are present."""
+"""Wildfire as an open game: fires are tasks, agents with suppressant are present."""
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
@@ -87,7 +88,8 @@ def rules_from_config(config: WildfireConfig, agents: int = 0, tasks: int = 0) -
     # An empty axis has no maximum, and a game without tasks is still a game.
     tasks = _rows("tasks", tasks, max(len(cells), 1))
     agents = _rows("agents", agents, len(config.agent.agents))
-    return Rules(**_task_rows(config, tasks), **_agent_rows(config, agents), **_scalars(config))
+    arrays = _task_rows(config, tasks) | _agent_rows(config, agents) | _scalars(config)
+    return Rules(**jax.device_put(arrays))
 
 
 def _task_rows(config: WildfireConfig, tasks: int) -> dict[str, np.ndarray]:
@@ -162,7 +164,9 @@ def _scalars(config: WildfireConfig) -> dict[str, np.ndarray]:
         "critical_probability": (
             agent.critical_error_probability if switch.critical_error else 0
         ),
-        "switch_probability": agent.tank_switch_probability if switch.tank_switch else 1,
+        "switch_probability": agent.tank_switch_probability
+        if switch.tank_switch
+        else 1,
         "equipment_bonus": agent.equipment_states,
         "capacity_at_start": agent.initial_capacity,
         "tanks": agent.possible_capacities,
@@ -206,7 +210,9 @@ def spread_rates(fire: FireConfig, spreads: bool, realistic: bool) -> list[float
     per_cell = fire.base_spread_rate / fire.cell_size
     stretch = 1 - fire.base_spread_rate / fire.max_spread_rate
     angles = (0.0, 0.5 * math.pi, math.pi, 1.5 * math.pi)
-    return [per_cell / (1 - math.cos(a - fire.wind_direction) * stretch) for a in angles]
+    return [
+        per_cell / (1 - math.cos(a - fire.wind_direction) * stretch) for a in angles
+    ]
 
 
 def _rows(what: str, asked: int, needed: int) -> int:
@@ -217,4 +223,6 @@ def _rows(what: str, asked: int, needed: int) -> int:
 
 def _pad(values, rows: int, dtype) -> np.ndarray:
     array = np.asarray(values, dtype)
-    return np.concatenate([array, np.zeros((rows - len(array), *array.shape[1:]), dtype)])
+    return np.concatenate(
+        [array, np.zeros((rows - len(array), *array.shape[1:]), dtype)]
+    )
