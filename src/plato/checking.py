@@ -125,11 +125,11 @@ def _check_purity(game: Game[Any, Any], key: Any) -> Iterator[str]:
 def _check_mapping(game: Game[Any, Any], key: Any) -> Iterator[str]:
     """Games mapped together behave as they do alone."""
     keys = jax.random.split(key, 3)
-    together = jax.jit(jax.vmap(lambda key: _first_step(game, key)))(keys)
+    together = _copies(jax.jit(jax.vmap(lambda key: _first_step(game, key)))(keys))
     alone = jax.jit(lambda key: _first_step(game, key))
     for i in range(len(keys)):
-        part = jax.tree.map(lambda leaf, i=i: leaf[i], together)
-        if not _equal(_copies(alone(keys[i])), _copies(part), tolerance=1e-5):
+        part = [leaf[i] for leaf in together]
+        if not _equal(_copies(alone(keys[i])), part, tolerance=1e-5):
             yield "step gives something else under jax.vmap than on its own."
             return
 
@@ -144,7 +144,7 @@ def _check_compilations(game: Game[Any, Any], key: Any) -> Iterator[str]:
         traces += 1
         return game.step(key, state, actions)
 
-    state, _ = game.reset(key)
+    state, _ = jax.jit(lambda key: game.reset(key))(key)
     nobody = jnp.zeros(game.capacity.agents, jnp.int32)
     twin = jax.tree.map(
         lambda leaf: leaf + 0 if eqx.is_inexact_array(leaf) else leaf, game
@@ -171,7 +171,7 @@ def _check_episodes(game: Game[Any, Any], key: Any, steps: int) -> Iterator[str]
 
     roster, horizon = np.asarray(game.roster), int(game.horizon)
     for idle in (False, True):
-        state, seen = game.reset(key)
+        state, seen = jax.jit(lambda key: game.reset(key))(key)
         age = 0
         for t in range(steps):
             yield from _moment_problems(jax.device_get(seen), roster)

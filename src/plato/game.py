@@ -8,7 +8,8 @@ it data), X and N are the masks `exists` and `present` of an `Observation`, and 
 
 Arrays have a capacity, and rows beyond the current sets are masked. Capacity is memory,
 not meaning: no result may depend on it. Axis names used in all shapes: `agent`, `task`,
-`action` (the actions one task offers), `feat`, and in front of them `game` and `time`.
+`action` (the actions one task offers), `choice` (NOOP and then every task-action), and
+in front of them `game` and `time`.
 """
 
 from abc import abstractmethod
@@ -55,7 +56,7 @@ class Observation(eqx.Module):
     options: Bool[Array, "agent task action"]
 
     @property
-    def action_mask(self) -> Bool[Array, "agent 1+task*action"]:
+    def action_mask(self) -> Bool[Array, "agent choice"]:
         """Which actions each agent may take; NOOP, in front, always."""
         agents = self.options.shape[0]
         noop = jnp.ones((agents, 1), bool)

@@ -146,11 +146,11 @@ class GameParallelEnv(ParallelEnv):
         others = [other for other in self._rows if other != row]
         visible = seen.sees_agents[row, others][:, None]
         teammates = np.where(visible, seen.agents[others], 0)[:, seen.public]
-        exists = seen.exists & seen.sees_tasks[row]
+        exists = np.asarray(seen.exists & seen.sees_tasks[row])
         return {
             "self": np.asarray(seen.agents[row]),
             "others": teammates.astype(np.float32),
-            "present": (seen.present[others] & visible[:, 0]).astype(np.int8),
+            "present": np.asarray(seen.present[others] & visible[:, 0], np.int8),
             "tasks": np.where(exists[:, None], seen.tasks, 0).astype(np.float32),
             "exists": exists.astype(np.int8),
             "action_mask": self.action_mask()[row].astype(np.int8),

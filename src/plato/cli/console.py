@@ -24,10 +24,9 @@ def set_up_jax() -> None:
     """Keeps compiled programs in the user's cache, so that the next start is fast."""
     import jax
 
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    if jax.config.jax_compilation_cache_dir is None:
-        jax.config.update(
-            "jax_compilation_cache_dir", str(Path(home) / "plato" / "jax")
-        )
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        cache = Path(home) / "plato" / "jax"
+        jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -55,8 +55,8 @@ def compare_heuristics() -> Iterator[Comparison]:
                 )
                 for metric, cells in paper.items():
                     ours = mean_and_std(result.metrics[metric])
-                    printed = tuple(cells[grid][setup][row])
-                    yield Comparison(grid, setup, row, metric, ours, printed)
+                    mean, std = cells[grid][setup][row]
+                    yield Comparison(grid, setup, row, metric, ours, (mean, std))
 
 
 def paper_native() -> dict[str, dict[str, dict[str, dict[str, list[float]]]]]:

@@ -12,7 +12,7 @@ from plato.game import NOOP, Observation
 from plato.masking import pick
 from plato.policies.policy import Policy
 
-ActionSets: TypeAlias = Bool[Array, "agent 1+task*action"]
+ActionSets: TypeAlias = Bool[Array, "agent choice"]
 Preference: TypeAlias = Callable[[Observation], ActionSets]
 """Marks the actions a rule likes equally well; an empty set stands for NOOP."""
 

@@ -7,6 +7,7 @@ everything it recorded is compared exactly.
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -57,7 +58,7 @@ def read_trace(path: Path) -> Trace:
     except OSError as error:
         reason = error.strerror or str(error)
         raise PlatoError(f"{path}: cannot be read ({reason}).") from None
-    except (EOFError, gzip.zlib.error, ValueError):
+    except (EOFError, zlib.error, ValueError):
         raise PlatoError(
             f"{path}: is cut short or damaged; get a whole copy of the recording."
         ) from None

@@ -156,7 +156,8 @@ def transition(
 
     state = use_suppressant(rules, state, fights, noise.agent[:, 0])
     state = wear_equipment(rules, state, noise.agent[:, 1])
-    state, refilled = refill(rules, state, actions == NOOP, noise.agent[:, 2])
+    idle = rules.roster & (actions == NOOP)
+    state, refilled = refill(rules, state, idle, noise.agent[:, 2])
     state = switch_tank(rules, state, refilled, noise.agent[:, 3], noise.agent[:, 4])
     state, burnouts = grow(rules, state, attack, noise.field[:, 0])
     state, putouts = suppress(rules, state, attack, noise.field[:, 1])

@@ -170,7 +170,7 @@ def _scalars(config: WildfireConfig) -> dict[str, np.ndarray]:
         "equipment_bonus": agent.equipment_states,
         "capacity_at_start": agent.initial_capacity,
         "tanks": agent.possible_capacities,
-        "tank_cumulative": np.cumsum(np.float32(agent.capacity_probabilities)),
+        "tank_cumulative": np.cumsum(agent.capacity_probabilities, dtype=np.float32),
         "bad_attack_penalty": reward.bad_attack_penalty,
         "termination_reward": reward.termination_reward,
         "termination_kappa": reward.termination_kappa,

@@ -1,0 +1,34 @@
+"""Shapes and types are checked at run time in all tests, and warnings are errors."""
+
+from jaxtyping import install_import_hook
+
+# Before anything of plato is imported: every annotated function is checked as it runs.
+install_import_hook("plato", "typecheck.check")
+
+import os  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import jax  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+jax.config.update("jax_numpy_rank_promotion", "raise")
+# Compiled programs are kept between runs: what tests wait for is mostly the compiler.
+jax.config.update("jax_compilation_cache_dir", str(Path(".pytest_cache/jax").resolve()))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+settings.register_profile(
+    "plato",
+    deadline=None,  # the first example compiles
+    derandomize=True,
+    max_examples=int(os.environ.get("PLATO_EXAMPLES", "50")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("plato")
+
+
+@pytest.fixture
+def recordings() -> list[Path]:
+    """The recorded transitions of the reference environment."""
+    return sorted((Path(__file__).parent / "conformance").glob("*.json.gz"))
