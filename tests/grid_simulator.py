@@ -41,7 +41,8 @@ class GridSimulator:
         (ay, ax), (y, x) = self.config.agent.agents[n], cell
         distance = max(abs(ay - y), abs(ax - x))
         reach = self.config.agent.attack_range[n] + self.bonus(n, 2)
-        return self.fires[cell] > 0 and distance <= reach and self.suppressant[n] > 0
+        armed = bool(self.suppressant[n] > 0)
+        return self.fires[cell] > 0 and distance <= reach and armed
 
     def step(self, actions, field, agent_numbers):
         """actions: a cell or None per agent; field[y, x][3]; agent_numbers[n][5]."""

@@ -125,11 +125,13 @@ def _check_purity(game: Game[Any, Any], key: Any) -> Iterator[str]:
 def _check_mapping(game: Game[Any, Any], key: Any) -> Iterator[str]:
     """Games mapped together behave as they do alone."""
     keys = jax.random.split(key, 3)
-    together = _copies(jax.jit(jax.vmap(lambda key: _first_step(game, key)))(keys))
+    together = jax.device_get(
+        jax.jit(jax.vmap(lambda key: _first_step(game, key)))(keys)
+    )
     alone = jax.jit(lambda key: _first_step(game, key))
     for i in range(len(keys)):
-        part = [leaf[i] for leaf in together]
-        if not _equal(_copies(alone(keys[i])), part, tolerance=1e-5):
+        part = jax.tree.map(lambda leaf, i=i: leaf[i], together)
+        if not _equal(_copies(alone(keys[i])), _copies(part), tolerance=1e-5):
             yield "step gives something else under jax.vmap than on its own."
             return
 
@@ -154,7 +156,8 @@ def _check_compilations(game: Game[Any, Any], key: Any) -> Iterator[str]:
     if traces > 1:
         yield (
             f"step was compiled {traces} times in 4 steps; keep shapes, types and "
-            f"static fields the same, and numbers in arrays."
+            f"static fields the same, numbers in arrays, and their types explicit "
+            f"(a bare Python number makes a weakly typed array)."
         )
 
 
@@ -178,7 +181,8 @@ def _check_episodes(game: Game[Any, Any], key: Any, steps: int) -> Iterator[str]
             result = turn(jax.random.fold_in(key, t), state, seen, idle)
             state, seen = result.state, result.observation
             outcome: Outcome = jax.device_get(result.outcome)
-            age = 0 if outcome.done else age + 1
+            ended = outcome.terminated or outcome.truncated
+            age = 0 if ended else age + 1
             yield from _outcome_problems(outcome, roster)
             yield from _moment_problems(
                 jax.device_get(result.final_observation), roster

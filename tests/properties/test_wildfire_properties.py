@@ -7,16 +7,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from grid_simulator import GridSimulator
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import CAPACITY, wildfire_configs
 
+from grid_simulator import GridSimulator
 from plato.domains.wildfire import dynamics
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
 from plato.game import stack
 from plato.policies.rules import RulePolicy, uniform
+from strategies import CAPACITY, wildfire_configs
 
 STEPS = 12
 seeds = st.integers(0, 2**31 - 1)
@@ -125,9 +125,7 @@ def test_capacity_is_memory_not_meaning(config, seed):
     def cut(leaf, like):
         return leaf[tuple(slice(size) for size in like.shape)]
 
-    jax.tree.map(
-        lambda a, b: np.testing.assert_array_equal(a, cut(b, a)), small, large
-    )
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, cut(b, a)), small, large)
 
 
 @given(st.lists(wildfire_configs(), min_size=3, max_size=3), seeds)

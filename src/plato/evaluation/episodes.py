@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from plato.game import NOOP, Game, Observation, select
 from plato.policies.policy import Policy
@@ -50,7 +50,7 @@ def play(
 def play_all(
     game: Game[Any, Any],
     policy: Policy[Any],
-    keys: PRNGKeyArray,
+    keys: Key[Array, " episode"],
     horizon: int,
     policy_per_episode: bool = False,
 ) -> Tally:
@@ -60,7 +60,7 @@ def play_all(
     return jax.vmap(episode, in_axes=axes)(game, policy, keys)
 
 
-def seed_keys(first_seed: int, episodes: int) -> PRNGKeyArray:
+def seed_keys(first_seed: int, episodes: int) -> Key[Array, " episode"]:
     """One key for each of the seeds first_seed, first_seed + 1, …"""
     seeds = np.arange(first_seed, first_seed + episodes, dtype=np.uint32)
     return jax.vmap(jax.random.key)(seeds)

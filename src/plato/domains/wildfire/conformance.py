@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from plato.configuration import from_mapping
@@ -151,7 +152,7 @@ def _inputs(
     agent[:, : len(config.agent.agents)] = np.moveaxis(
         np.asarray(step["noise"]["agent"], np.float32), 1, 2
     )
-    return actions, WildfireNoise(field, agent)  # pyright: ignore[reportArgumentType]
+    return actions, WildfireNoise(jnp.asarray(field), jnp.asarray(agent))
 
 
 def _as_recorded(

@@ -91,10 +91,10 @@ class WildfireState(eqx.Module):
 
 
 class WildfireNoise(eqx.Module):
-    """The numbers of one step, uniform on [0, 1)."""
+    """The numbers of one step, uniform on [0, 1); of many steps or games, stacked."""
 
-    field: Float[Array, "task 3"]
-    agent: Float[Array, "agent 5"]
+    field: Float[Array, "*batch task 3"]
+    agent: Float[Array, "*batch agent 5"]
 
 
 def draw_noise(key: PRNGKeyArray, agents: int, tasks: int) -> WildfireNoise:

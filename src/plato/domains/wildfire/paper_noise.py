@@ -5,6 +5,8 @@ low 32 bits of PyTorch's default seed, each 32-bit output cut to 24 bits. The se
 episode drove only the policy; for the rules of thumb a second MT19937.
 """
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from plato.domains.wildfire.config import WildfireConfig
@@ -37,8 +39,8 @@ def with_paper_noise(
     agents, tasks, _ = game.capacity
     rows = [y * config.grid_width + x for y, x in config.fire_cells]
     record = WildfireNoise(
-        field=_padded(np.swapaxes(field[:, :, rows], 1, 2), tasks),  # pyright: ignore[reportArgumentType]
-        agent=_padded(np.swapaxes(agent, 1, 2), agents),  # pyright: ignore[reportArgumentType]
+        field=_padded(np.swapaxes(field[:, :, rows], 1, 2), tasks),
+        agent=_padded(np.swapaxes(agent, 1, 2), agents),
     )
     return ReplayedNoise(game, record)
 
@@ -48,7 +50,7 @@ def with_paper_ties(
 ) -> RecordedTiesPolicy:
     """A rule whose ties an episode's seed breaks as in the released heuristics."""
     draws = mt19937(seed, config.max_steps * len(config.agent.agents))
-    return RecordedTiesPolicy(draws, prefer)  # pyright: ignore[reportArgumentType]
+    return RecordedTiesPolicy(jnp.asarray(draws), prefer)
 
 
 def mt19937(seed: int, count: int) -> np.ndarray:
@@ -57,6 +59,6 @@ def mt19937(seed: int, count: int) -> np.ndarray:
     return full_range(0, 2**32, size=count, dtype=np.uint32)
 
 
-def _padded(numbers: np.ndarray, rows: int) -> np.ndarray:
+def _padded(numbers: np.ndarray, rows: int) -> jax.Array:
     spare = rows - numbers.shape[1]
-    return np.pad(numbers, ((0, 0), (0, spare), (0, 0)), constant_values=1.0)
+    return jnp.pad(numbers, ((0, 0), (0, spare), (0, 0)), constant_values=1.0)

@@ -1,0 +1,192 @@
+"""The command line as a person meets it: output, exit codes, errors in one sentence."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plato.domains.setups import load_setup, setup_names, setup_toml
+
+RECORDINGS = sorted((Path(__file__).parent / "conformance").glob("*.json.gz"))
+
+
+@pytest.fixture
+def plato(tmp_path):
+    """Runs `plato …` in an empty folder."""
+    cache = str(Path(".pytest_cache/jax").resolve())
+    environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": cache}
+    program = "from plato.cli.main import main; main()"
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", program, *map(str, arguments)],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
+    """Exit code 2, one sentence on standard error, nothing like a traceback."""
+    assert result.returncode == 2, result
+    assert "Traceback" not in result.stderr
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("plato: ")
+    for word in words:
+        assert word in lines[0]
+
+
+def test_help_does_not_import_jax(plato):
+    result = plato("--help")
+    assert result.returncode == 0
+    for command in ("setups", "evaluate", "verify", "reproduce"):
+        assert command in result.stdout
+    code = "import plato, plato.cli.main, sys; print('jax' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_version(plato):
+    import plato as package
+
+    assert plato("--version").stdout.strip() == f"plato {package.__version__}"
+
+
+def test_setups_lists_each_with_a_line(plato):
+    lines = plato("setups").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == setup_names()
+
+
+def test_setups_show_prints_the_configuration_and_the_grid(plato):
+    shown = plato("setups", "show", "wildfire-3x3-S2").stdout
+    assert setup_toml(load_setup("wildfire-3x3-S2").config) in shown
+    assert "A1·2" in shown
+    assert "F2·2" in shown
+
+
+def test_evaluate_prints_a_table_and_writes_json(plato, tmp_path):
+    result = plato(
+        *("evaluate", "--policy", "weakest", "--policy", "noop"),
+        *("--setup", "wildfire-3x3-S2", "--setup", "wildfire-3x3-S1"),
+        *("--episodes", 5, "--seed", 200, "--out", "deep/down/result.json"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "5 episodes (seeds 200–204), independent noise" in result.stdout
+    data = json.loads((tmp_path / "deep/down/result.json").read_text())
+    pairs = [(row["setup"], row["policy"]) for row in data["evaluations"]]
+    assert pairs == [
+        ("wildfire-3x3-S2", "weakest"),
+        ("wildfire-3x3-S2", "noop"),
+        ("wildfire-3x3-S1", "weakest"),
+        ("wildfire-3x3-S1", "noop"),
+    ]
+    idle = data["evaluations"][3]["metrics"]["return"]
+    assert idle["episodes"] == [-8.0] * 5
+    assert "-8.00 ± 0.00" in result.stdout
+
+
+def test_evaluate_takes_a_setup_of_ones_own(plato, tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        setup_toml(load_setup("wildfire-2x3-S0").config)
+    )
+    result = plato("evaluate", "--policy", "noop", "--setup", "mine.toml")
+    assert result.returncode == 0, result.stderr
+    assert "mine" in result.stdout
+
+
+def with_line(name: str, old: str, new: str) -> str:
+    text = setup_toml(load_setup(name).config)
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[fire]", "[fire]\nglow = 1", ("fire.glow", "not a known field")),
+        (
+            "burnout_probability = 0.5",
+            "burnout_probability = 1.2",
+            ("fire.burnout_probability", "from 0 to 1", "1.2"),
+        ),
+        ("grid_width = 3", "grid_width = 5", ("fire.fire_types", "3x3", "3x5")),
+        ("  [2, 2],", "  [7, 7],", ("agent.agents[2]", "(7, 7)", "off the 3x3 grid")),
+        (
+            "degrade_probability = 0.0\ncritical_error_probability = 0.0",
+            "degrade_probability = 0.8\ncritical_error_probability = 0.4",
+            ("agent.degrade_probability", "critical_error_probability", "at most 1"),
+        ),
+        ("grid_width = 3", "grid_width = ", ("not valid TOML",)),
+    ],
+)
+def test_a_wrong_setup_is_refused(plato, tmp_path, old, new, words):
+    (tmp_path / "mine.toml").write_text(with_line("wildfire-3x3-S3", old, new))
+    (tmp_path / "evaluation.json").write_text("kept")
+    result = plato("evaluate", "--policy", "noop", "--setup", "mine.toml")
+    refused(result, "mine.toml", *words)
+    assert (tmp_path / "evaluation.json").read_text() == "kept"
+
+
+def test_wrong_names_and_numbers_are_refused(plato):
+    setup = ("--setup", "wildfire-3x3-S1")
+    refused(
+        plato("evaluate", "--policy", "noop", "--setup", "x"), "'x'", "plato setups"
+    )
+    refused(plato("evaluate", "--policy", "best", *setup), "'best'", "weakest")
+    refused(plato("evaluate", "--policy", "noop", *setup, "--episodes", 0), "episodes")
+    refused(plato("evaluate"), "--setup", "--policy")
+    refused(plato("setups", "show"), "needs the name")
+    refused(plato("setups", "show", "none"), "'none'")
+
+
+def test_an_output_that_cannot_be_written_is_refused(plato, tmp_path):
+    (tmp_path / "file").write_text("kept")
+    result = plato(
+        *("evaluate", "--policy", "noop", "--setup", "wildfire-2x3-S0"),
+        *("--episodes", 2, "--out", "file/result.json"),
+    )
+    refused(result, "file/result.json", "cannot be written")
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_verify_passes_what_agrees(plato):
+    result = plato("verify", RECORDINGS[3], RECORDINGS[15])
+    assert result.returncode == 0, result.stderr
+    total = "43 transitions checked in 2 file(s): 0 with a difference, 0 unreadable."
+    assert total in result.stdout
+
+
+def test_verify_fails_on_a_difference_and_goes_on(plato, tmp_path):
+    import gzip
+
+    data = json.loads(gzip.decompress(RECORDINGS[15].read_bytes()))
+    data["steps"][1]["state"]["fuel"][0][0][0] += 1
+    (tmp_path / "changed.json").write_text(json.dumps(data))
+    result = plato("verify", "changed.json", RECORDINGS[15])
+    assert result.returncode == 1
+    assert "changed.json: 3 transitions agree, then a difference" in result.stdout
+    assert "after step 1, game 0: state.fuel[0][0]" in result.stdout
+    assert "19 transitions agree" in result.stdout
+
+
+def test_verify_refuses_a_recording_that_is_cut_short(plato, tmp_path):
+    whole = RECORDINGS[15].read_bytes()
+    (tmp_path / "cut.json.gz").write_bytes(whole[:3000])
+    refused(plato("verify", "cut.json.gz"), "cut.json.gz", "cut short")
+
+
+def test_reproduce_heuristics(plato):
+    result = plato("reproduce", "heuristics")
+    assert result.returncode == 0, result.stderr
+    assert "360 of 360 numbers agree" in result.stdout
+    assert "161.24±12.37 (161.24±12.37)" in result.stdout

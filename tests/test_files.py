@@ -1,0 +1,31 @@
+"""Files are written whole or not at all."""
+
+import errno
+import os
+
+import pytest
+
+from plato.errors import PlatoError
+from plato.files import write_json, write_text
+
+
+def test_a_file_is_replaced_whole(tmp_path):
+    path = tmp_path / "deep" / "file.json"
+    write_json(path, {"a": 1})
+    write_json(path, {"a": 2})
+    assert path.read_text() == '{\n "a": 2\n}\n'
+    assert os.listdir(path.parent) == ["file.json"]
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "file.txt"
+    write_text(path, "old")
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(PlatoError, match=r"file\.txt: cannot be written \(No space"):
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file.txt"]
