@@ -25,7 +25,7 @@ class Rules(eqx.Module):
     """A configuration as arrays, with its switches folded into the probabilities."""
 
     # Cells that can burn. Rows beyond them have size 0.
-    cell: Int[Array, "task 2"]
+    cell: Float[Array, "task 2"]
     size: Int[Array, " task"]
     lit_at_start: Bool[Array, " task"]
     ignition_temp: Int[Array, " task"]
@@ -36,7 +36,7 @@ class Rules(eqx.Module):
 
     # Agents. Rows beyond them are not on the roster.
     roster: Bool[Array, " agent"]
-    position: Int[Array, "agent 2"]
+    position: Float[Array, "agent 2"]
     power: Float[Array, " agent"]
     reach: Float[Array, " agent"]
     suppressant_at_start: Float[Array, " agent"]
@@ -128,6 +128,8 @@ def initial_state(rules: Rules) -> WildfireState:
 
 def reachable(rules: Rules, state: WildfireState) -> Bool[Array, "agent task"]:
     """The burning cells each agent can fight: in range, with suppressant left."""
+    # Floats on purpose: max(|a - b|, |c - d|) of integers is miscompiled for NVIDIA's
+    # Hopper GPUs (seen with jax 0.11.2 on an H200; `plato verify` finds it).
     offset = jnp.abs(rules.position[:, None, :] - rules.cell[None, :, :])
     distance = jnp.maximum(offset[..., 0], offset[..., 1])
     reach = rules.reach + equipment_bonus(rules, state.equipment)[:, 2]

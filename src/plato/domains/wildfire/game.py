@@ -107,7 +107,7 @@ def _task_rows(config: WildfireConfig, tasks: int) -> dict[str, np.ndarray]:
     putout = per_cell(reward.fire_rewards, np.float32)
     flat = np.full_like(putout, reward.burnout_penalty)
     return {
-        "cell": _pad(np.reshape(cells, (-1, 2)), tasks, np.int32),
+        "cell": _pad(np.reshape(cells, (-1, 2)), tasks, np.float32),
         "size": per_cell(fire.fire_types, np.int32),
         "lit_at_start": per_cell(fire.lit, bool),
         "ignition_temp": per_cell(fire.ignition_temp, np.int32),
@@ -121,7 +121,7 @@ def _agent_rows(config: WildfireConfig, agents: int) -> dict[str, np.ndarray]:
     agent = config.agent
     return {
         "roster": np.arange(agents) < len(agent.agents),
-        "position": _pad(agent.agents, agents, np.int32),
+        "position": _pad(agent.agents, agents, np.float32),
         "power": _pad(agent.fire_reduction_power, agents, np.float32),
         "reach": _pad(agent.attack_range, agents, np.float32),
         "suppressant_at_start": _pad(agent.initial_suppressants, agents, np.float32),

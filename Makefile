@@ -1,0 +1,52 @@
+# Everything runs in its own virtual environment, made on first use.
+# A Python of your choice: make PYTHON=/path/to/python3.12 test
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first of these that is Python 3.11 or later.
+PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.13 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$p && break; done)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test lint types check bench clean
+
+demo: $(VENV)/.installed  ## heuristics on the 3x3 setups
+	$(BIN)/plato evaluate \
+		--setup wildfire-3x3-S0 --setup wildfire-3x3-S1 \
+		--setup wildfire-3x3-S2 --setup wildfire-3x3-S3 \
+		--policy noop --policy random --policy weakest --policy strongest
+
+test: lint types check  ## lint, types and all tests
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/pyright
+
+check: $(VENV)/.installed-dev
+	$(BIN)/pytest -n auto
+
+bench: $(VENV)/.installed  ## how fast it runs on this machine
+	$(BIN)/python benchmarks/environment.py
+	$(BIN)/python benchmarks/scaling.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/.installed: pyproject.toml requirements.lock
+	$(call environment)
+	$(PIP) install --constraint requirements.lock --editable .
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml requirements.lock
+	$(call environment)
+	$(PIP) install --constraint requirements.lock --editable '.[dev]'
+	touch $@ $(VENV)/.installed
+
+define environment
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; install it, or say where it is: make PYTHON=..."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed (on Debian: apt install python3-venv)."; exit 1; }
+endef
