@@ -34,7 +34,7 @@ def evaluation_table(evaluations: Sequence[Evaluation], width: int) -> Renderabl
             row.setup if new_setup else "",
             row.policy,
             *(
-                f"{mean:.2f} ± {std:.2f}" if with_std else f"{mean:.2f}"
+                f"{mean:z.2f} ± {std:.2f}" if with_std else f"{mean:z.2f}"
                 for mean, std in cells
             ),
         )

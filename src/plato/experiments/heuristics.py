@@ -66,4 +66,4 @@ def paper_native() -> dict[str, dict[str, dict[str, dict[str, list[float]]]]]:
 
 
 def _printed(number: float) -> str:
-    return f"{number:.2f}".replace("-0.00", "0.00")
+    return f"{number:z.2f}"

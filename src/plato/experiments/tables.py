@@ -33,5 +33,5 @@ def heuristics_table(comparisons: Sequence[Comparison]) -> Table:
 def _cell(cell: Comparison) -> str:
     mean, std = cell.ours
     paper_mean, paper_std = cell.paper
-    text = f"{mean:.2f}±{std:.2f} ({paper_mean:.2f}±{paper_std:.2f})"
+    text = f"{mean:z.2f}±{std:.2f} ({paper_mean:z.2f}±{paper_std:.2f})"
     return text if cell.agreements == 2 else f"[bold red]{text}[/]"
