@@ -2,8 +2,8 @@
 
     python benchmarks/environment.py [--setup wildfire-3x3-S3] [--games 1 64 1024 8192]
 
-All rules are compiled in, whatever the setup switches off; games reset themselves; every
-observation is computed in full (a checksum of it is part of the result).
+All rules are compiled in, whatever the setup switches off; games reset themselves; all
+of every observation is computed (a checksum of it is part of the result).
 """
 
 import argparse

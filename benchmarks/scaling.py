@@ -12,9 +12,9 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+
 from environment import machine, play_one
 from large_grid import large_config
-
 from plato.domains.wildfire.game import Wildfire
 
 SIZES = ((10, 5), (20, 20), (50, 125), (100, 500))
