@@ -22,7 +22,7 @@ class Metric:
 
 METRICS = {
     "return": Metric("return", True),
-    "reward_per_fight": Metric("reward/fight", True),
+    "reward_per_fight": Metric("reward per fight", True),
     "noop_percent": Metric("NOOP %", False),
     "burnouts": Metric("burnouts", False),
     "putouts": Metric("putouts", True),

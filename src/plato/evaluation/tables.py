@@ -21,7 +21,11 @@ def evaluation_table(evaluations: Sequence[Evaluation], width: int) -> Renderabl
     """
     with_std = width >= FULL_WIDTH
     table = Table(
-        box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, collapse_padding=True
+        box=box.SIMPLE_HEAD,
+        header_style="bold",
+        padding=(0, 1) if with_std else 0,
+        pad_edge=False,
+        collapse_padding=True,
     )
     table.add_column("", no_wrap=True)
     for metric in METRICS.values():
