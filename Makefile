@@ -29,8 +29,9 @@ types: $(VENV)/.installed-dev
 check: $(VENV)/.installed-dev
 	$(BIN)/pytest -n auto
 
-bench: $(VENV)/.installed  ## how fast it runs on this machine
+bench: $(VENV)/.installed-dev  ## how fast it runs on this machine
 	$(BIN)/python benchmarks/environment.py
+	$(BIN)/python benchmarks/adapters.py
 	$(BIN)/python benchmarks/scaling.py
 
 clean:

@@ -91,8 +91,8 @@ class GridSimulator:
         uses = not switch.suppressant_decrease or u[0] < f32(
             agent.suppressant_decrease_probability
         )
-        if fought and uses:
-            self.suppressant[n] = max(self.suppressant[n] - f32(1), f32(0))
+        self.suppressant[n] -= f32(fought and uses)
+        self.suppressant[n] = max(self.suppressant[n], f32(0))
         self._wear(n, u[1])
         refills = not switch.suppressant_refill or u[2] < f32(
             agent.suppressant_refill_probability

@@ -1,6 +1,7 @@
 """Games seen from PettingZoo and from NumPy."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from pettingzoo.test import (
 
 import plato
 from parcels import parcels
+from plato.domains.setups import load_setup
 from plato.errors import PlatoError
 
 SETUPS = ("wildfire-3x3-S3", "wildfire-2x3-S0", "wildfire-4x4-S1")
@@ -76,24 +78,60 @@ def test_zoo_refuses_what_is_not_offered():
     env = plato.parallel_env("wildfire-3x3-S3")
     env.reset(seed=0)
     idle = dict.fromkeys(env.agents, 0)
-    with pytest.raises(PlatoError, match=r"actions\[0\] is 4, which is not offered"):
-        env.step(idle | {"firefighter_1": 4})
-    with pytest.raises(PlatoError, match=r"actions\[2\] is 99.*one of \[0, 3, 4\]"):
-        env.step(idle | {"firefighter_3": 99})
-    with pytest.raises(PlatoError, match=r"missing: \['firefighter_1'\]"):
-        env.step({"firefighter_2": 0, "firefighter_3": 0})
-    with pytest.raises(PlatoError, match=r"unknown: \['pilot'\]"):
-        env.step(idle | {"pilot": 0})
-    env.step(idle)  # nothing was harmed
+    for action in (4, -1, 99, 1.0, "1", True, None, [1], np.array([1]), 2**70):
+        with pytest.raises(PlatoError) as caught:
+            env.step(idle | {"firefighter_1": action})
+        assert "The action of firefighter_1 is" in str(caught.value)
+        assert "choose one of [0, 1, 2]" in str(caught.value)
+    for wrong in ({}, {"firefighter_2": 0}, idle | {"pilot": 0}):
+        with pytest.raises(PlatoError, match="one action for each of"):
+            env.step(wrong)
+    env.step(idle | {"firefighter_1": np.int8(1)})  # nothing was harmed
 
 
 def test_aec_refuses_what_is_not_offered():
     env = plato.aec_env("wildfire-3x3-S3")
     env.reset(seed=0)
-    env.step(4)
-    env.step(0)
-    with pytest.raises(PlatoError, match=r"actions\[0\] is 4, which is not offered"):
-        env.step(0)  # the game moves when the last agent has chosen
+    with pytest.raises(PlatoError, match="firefighter_1 is 4, which is not offered"):
+        env.step(4)
+    for action in (1, 2, 3):  # and it is still the first agent's turn
+        env.step(action)
+    assert env.agent_selection == "firefighter_1"
+
+
+def test_seeds_make_games():
+    def rewards(seed):
+        env = plato.parallel_env("wildfire-3x3-S3")
+        env.reset(seed=seed)
+        idle = dict.fromkeys(env.agents, 0)
+        return [env.step(idle)[1]["firefighter_1"] for _ in range(20) if env.agents]
+
+    assert rewards(1) == rewards(1)
+    assert rewards(1) != rewards(2)
+
+
+def test_what_an_agent_does_not_see_is_not_shown():
+    env = plato.parallel_env(parcels())
+    observations, _ = env.reset(seed=3)
+    first, second = observations["courier_0"], observations["courier_1"]
+    assert first["exists"][2:].tolist() == [0, 0]  # parcels of the other side
+    assert second["exists"][:2].tolist() == [0, 0]
+    assert first["exists"].any()
+    assert not first["tasks"][2:].any()
+    assert first["others"].shape == (1, 1)  # only one of two features is public
+
+
+def test_a_team_of_one():
+    config = load_setup("wildfire-2x3-S1").config
+    agent = replace(
+        config.agent,
+        agents=((0, 1),),
+        fire_reduction_power=(1.0,),
+        attack_range=(1,),
+        initial_suppressant=2,
+    )
+    game = plato.Wildfire.from_config(replace(config, agent=agent))
+    parallel_api_test(plato.parallel_env(game), num_cycles=30)
 
 
 def test_without_pettingzoo_the_extra_is_named(monkeypatch):
@@ -136,6 +174,7 @@ class TestBatchedGame:
         [
             (np.zeros((2, 2), int), r"whole numbers of shape \(3, 3\)"),
             (np.zeros((3, 3)), "whole numbers of shape"),
+            ([[0], [0, 0]], "whole numbers of shape"),
             (np.array([[0] * 3, [0] * 3, [0, 0, 1]]), r"actions\[2, 2\] is 1"),
             (np.array([[-1, 0, 0]] * 3), r"actions\[0, 0\] is -1"),
             (np.array([[0, 5, 0]] * 3), r"actions\[0, 1\] is 5.*\[0, 1, 2, 3, 4\]"),
@@ -151,5 +190,8 @@ class TestBatchedGame:
     def test_needs_a_reset_and_a_game(self):
         with pytest.raises(PlatoError, match="reset"):
             plato.BatchedGame("wildfire-3x3-S3").step(np.zeros((1, 3), int))
-        with pytest.raises(PlatoError, match="games must be at least 1"):
+        with pytest.raises(PlatoError, match="games must be from 1"):
             plato.BatchedGame("wildfire-3x3-S3", games=0)
+        for seed in (-1, 2**70):
+            with pytest.raises(PlatoError, match="seed must be from 0"):
+                plato.BatchedGame("wildfire-3x3-S3", seed=seed)

@@ -127,6 +127,10 @@ def with_line(name: str, old: str, new: str) -> str:
             ("agent.degrade_probability", "critical_error_probability", "at most 1"),
         ),
         ("grid_width = 3", "grid_width = ", ("not valid TOML",)),
+        ('domain = "wildfire"', 'domain = ["wildfire"]', ("domain is ['wildfire']",)),
+        ("initial_fuel = 1000", "initial_fuel = 9999999999", ("fire.initial_fuel",)),
+        ("burnout_penalty = 0.0", "burnout_penalty = -1e300", ("burnout_penalty",)),
+        ("[fire]", '[fire]\n"a\\nb" = 1', ("is not a known field",)),
     ],
 )
 def test_a_wrong_setup_is_refused(plato, tmp_path, old, new, words):
@@ -145,6 +149,8 @@ def test_wrong_names_and_numbers_are_refused(plato):
     refused(plato("evaluate", "--policy", "best", *setup), "'best'", "weakest")
     refused(plato("evaluate", "--policy", "noop", *setup, "--episodes", 0), "episodes")
     refused(plato("evaluate"), "--setup", "--policy")
+    refused(plato("verify"), "at least one recording")
+    refused(plato("setups", "list", "x"), "plato setups show x")
     refused(plato("setups", "show"), "needs the name")
     refused(plato("setups", "show", "none"), "'none'")
 
@@ -157,6 +163,16 @@ def test_an_output_that_cannot_be_written_is_refused(plato, tmp_path):
     )
     refused(result, "file/result.json", "cannot be written")
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_device_is_not_replaced_by_a_file(plato, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    result = plato(
+        *("evaluate", "--policy", "noop", "--setup", "wildfire-2x3-S0"),
+        *("--episodes", 2, "--out", "pipe"),
+    )
+    refused(result, "pipe", "not a plain file")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_verify_passes_what_agrees(plato):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from parcels import parcels
 from plato.domains.setups import Setup, load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.paper_noise import mt19937, with_paper_noise
@@ -16,6 +17,7 @@ from plato.evaluation.evaluate import evaluate, named_policy
 from plato.evaluation.metrics import METRICS, mean_and_std
 from plato.experiments.heuristics import compare_heuristics
 from plato.policies.rules import RulePolicy, uniform
+from plato.seeding import whole_number
 
 
 def test_all_360_published_heuristic_numbers_are_reproduced():
@@ -116,6 +118,24 @@ def test_a_policy_of_ones_own_can_be_evaluated():
     assert result.metrics["return"].tolist() == named.metrics["return"].tolist()
 
 
+def test_many_episodes_are_played_in_batches(monkeypatch):
+    from plato.evaluation import evaluate as module
+
+    whole = evaluate("weakest-released", "wildfire-3x3-S2", episodes=7, noise="paper")
+    monkeypatch.setattr(module, "LARGEST_BATCH", 3)
+    parts = evaluate("weakest-released", "wildfire-3x3-S2", episodes=7, noise="paper")
+    for name in METRICS:
+        assert whole.metrics[name].tolist() == parts.metrics[name].tolist()
+
+
+def test_any_game_can_be_evaluated():
+    result = evaluate("random", parcels(), episodes=5)
+    assert result.setup == "Parcels"
+    assert (result.metrics["carried"] > 0).any()
+    with pytest.raises(PlatoError, match="defined for setups"):
+        evaluate("random", parcels(), noise="paper")
+
+
 def test_json_holds_every_episode():
     data = evaluate("random", "wildfire-3x3-S1", episodes=4, seed=7).to_json()
     assert data["seeds"] == [7, 10]
@@ -132,7 +152,7 @@ def test_one_episode_has_no_spread():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"episodes": 0}, "episodes must be at least 1"),
+        ({"episodes": 0}, "episodes must be from 1"),
         ({"seed": -1}, "seed must be from 0"),
         ({"seed": 2**32}, "seed must be from 0"),
     ],
@@ -140,6 +160,13 @@ def test_one_episode_has_no_spread():
 def test_wrong_arguments_are_named(arguments, words):
     with pytest.raises(PlatoError, match=words):
         evaluate("noop", "wildfire-2x3-S0", **arguments)
+
+
+@pytest.mark.parametrize("value", [1.5, "3", None, True])
+def test_only_whole_numbers_are_whole_numbers(value):
+    with pytest.raises(PlatoError, match="episodes must be a whole number"):
+        whole_number("episodes", value, 1)
+    assert whole_number("episodes", np.int64(3), 1) is None
 
 
 def test_an_unknown_policy_is_named():
@@ -160,7 +187,8 @@ def test_setups_of_one_shape_share_a_compilation():
 
 def test_rows_beyond_the_team_do_not_count():
     """NOOP % and returns of a game with spare rows are those of the game itself."""
-    from plato.evaluation.episodes import play_all, seed_keys
+    from plato.evaluation.episodes import play_all
+    from plato.seeding import seed_keys
 
     config = load_setup("wildfire-3x3-S3").config
     policy, keys = RulePolicy(uniform), seed_keys(200, 6)

@@ -17,6 +17,23 @@ def test_a_file_is_replaced_whole(tmp_path):
     assert os.listdir(path.parent) == ["file.json"]
 
 
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write_text(tmp_path / "link", "through")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "through"
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(handle):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_text(tmp_path / "file.txt", "new")
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "file.txt"
     write_text(path, "old")

@@ -108,6 +108,14 @@ def unhinged(game: Parcels, result: Any) -> Any:
         ),
         ("transition", outcome_with(events={"lost": jnp.array(-1)}), "negative number"),
         ("transition", unhinged, "different results for the same key"),
+        (
+            "transition",
+            lambda g, r: (
+                replace(r[0], resting=jnp.where(r[0].waiting[:2], 1, 0)),
+                r[1],
+            ),
+            "step was compiled 2 times",
+        ),
     ],
 )
 def test_the_checker_finds(method, by, words):
@@ -115,6 +123,56 @@ def test_the_checker_finds(method, by, words):
     with pytest.raises(PlatoError) as caught:
         check_game(game, steps=20)
     assert words in str(caught.value)
+
+
+class SmallRoster(Parcels):
+    """Says that its second courier does not exist, and lets it work all the same."""
+
+    @property
+    def roster(self):
+        return jnp.asarray([True, False])
+
+
+def test_the_checker_finds_who_is_not_on_the_roster():
+    with pytest.raises(PlatoError) as caught:
+        check_game(SmallRoster(jnp.asarray(0.3), jnp.asarray(7)), steps=20)
+    assert "present that is not on the roster" in str(caught.value)
+    assert "not on the roster gets a reward" in str(caught.value)
+
+
+class Forgetful(Parcels):
+    """Keeps a count in an array that it changes in place."""
+
+    count: Any
+
+    def noise(self, key):
+        self.count[0] += 1
+        return super().noise(key)
+
+
+def test_the_checker_finds_a_game_that_changes():
+    game = Forgetful(jnp.asarray(0.3), jnp.asarray(7), np.zeros(1, np.int32))
+    with pytest.raises(PlatoError, match="changes the game itself"):
+        check_game(game, steps=5)
+
+
+class Crowded(Parcels):
+    """Rewards that depend on how many games run beside it."""
+
+    def transition(self, state, actions, noise):
+        state, outcome = super().transition(state, actions, noise)
+        alone = jax.custom_batching.custom_vmap(lambda reward: reward)
+
+        @alone.def_vmap
+        def together(size, batched, reward):
+            return reward + size, True
+
+        return state, replace(outcome, reward=alone(outcome.reward))
+
+
+def test_the_checker_finds_what_changes_under_vmap():
+    with pytest.raises(PlatoError, match=r"something else under jax\.vmap"):
+        check_game(Crowded(jnp.asarray(0.3), jnp.asarray(7)), steps=5)
 
 
 @pytest.mark.parametrize(

@@ -25,21 +25,21 @@ def check_game(game: Game[Any, Any], *, steps: int = 200, seed: int = 0) -> None
 
 
 def _problems(game: Game[Any, Any], steps: int, seed: int) -> Iterator[str]:
-    wrong_forms = list(_check_forms(game))
-    yield from wrong_forms
-    if wrong_forms:
-        return  # nothing that follows could be trusted
     key = jax.random.key(seed)
-    yield from _check_purity(game, key)
+    for check in (_check_forms, _check_purity):
+        wrong = list(check(game, key))
+        yield from wrong
+        if wrong:
+            return  # nothing that follows could be trusted
     yield from _check_mapping(game, key)
     yield from _check_compilations(game, key)
     yield from _check_episodes(game, key, steps)
 
 
-def _check_forms(game: Game[Any, Any]) -> Iterator[str]:
+def _check_forms(game: Game[Any, Any], key: Any) -> Iterator[str]:
     """Shapes and types, found by tracing alone."""
     agents = game.capacity.agents
-    key, nobody = jax.random.key(0), jnp.zeros(game.capacity.agents, jnp.int32)
+    nobody = jnp.zeros(agents, jnp.int32)
     if jnp.shape(game.roster) != (agents,):
         yield f"roster has the shape {jnp.shape(game.roster)}, not ({agents},)."
     state, first = jax.eval_shape(game.reset, key)

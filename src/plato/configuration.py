@@ -5,7 +5,6 @@ path (`fire.lit[1][2]`); what values make sense is checked by the class itself.
 """
 
 import dataclasses
-import math
 import tomllib
 import types
 from collections.abc import Mapping
@@ -16,6 +15,8 @@ from plato.errors import PlatoError
 
 T = TypeVar("T")
 
+_LARGEST = {int: 2**31 - 1, float: 3.0e38}
+"""What the arrays that the numbers end up in can hold."""
 _KINDS = {
     int: "a whole number",
     float: "a number",
@@ -81,6 +82,8 @@ def _join(path: str, name: str) -> str:
 def _unknown_field(path: str, name: str, known: Mapping[str, Any]) -> str:
     import difflib
 
+    if not name.isidentifier():
+        return f"{path!r} is not a known field; remove it."
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"{path} is not a known field; did you mean {close[0]!r}?"
@@ -122,11 +125,18 @@ def _convert_tuple(value: Any, items: tuple[Any, ...], path: str) -> Any:
 
 
 def _convert_scalar(value: Any, hint: Any, path: str) -> Any:
-    fits = isinstance(value, hint) or (hint is float and isinstance(value, int))
+    fits = (
+        isinstance(value, hint)
+        or (hint is float and isinstance(value, int))
+        or (hint is int and isinstance(value, float) and value.is_integer())
+    )
     if not fits or (isinstance(value, bool) and hint is not bool):
         raise PlatoError(f"{path} must be {_KINDS[hint]}, not {value!r}.")
-    if hint is float and not math.isfinite(value):
-        raise PlatoError(f"{path} must be a finite number, not {value!r}.")
+    if hint in (int, float):
+        # Compared as they are: converting a huge int to float would overflow.
+        limit = _LARGEST[hint]
+        if not -limit <= value <= limit:
+            raise PlatoError(f"{path} must be a finite number of at most {limit:g}.")
     return hint(value)
 
 

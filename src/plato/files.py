@@ -2,7 +2,7 @@
 
 import json
 import os
-import tempfile
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +11,37 @@ from plato.errors import PlatoError
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Writes aside and renames, so that no reader ever meets half a file."""
-    aside: str | None = None
+    path = writable(path)
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
+        with open(aside, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(aside, 0o644)
         os.replace(aside, path)
     except OSError as error:
-        if aside is not None:
-            Path(aside).unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
         raise PlatoError(f"{path}: cannot be written ({error.strerror}).") from None
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def writable(path: Path) -> Path:
+    """The path with links followed and its folder made; refused if not writable.
+
+    Worth asking before a long computation whose result is to be written there.
+    """
+    resolved = path.resolve()
+    if resolved.exists() and not resolved.is_file():
+        raise PlatoError(f"{path}: cannot be written (it is not a plain file).")
+    try:
+        resolved.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PlatoError(f"{path}: cannot be written ({error.strerror}).") from None
+    if not os.access(resolved.parent, os.W_OK):
+        raise PlatoError(f"{path}: cannot be written (its folder is read-only).")
+    return resolved
 
 
 def write_text(path: Path, content: str) -> None:
@@ -34,4 +51,4 @@ def write_text(path: Path, content: str) -> None:
 
 def write_json(path: Path, data: Any) -> None:
     """`write_text` for data, as JSON."""
-    write_text(path, json.dumps(data, indent=1) + "\n")
+    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")

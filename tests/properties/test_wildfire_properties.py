@@ -82,10 +82,10 @@ def test_fires_and_suppressant_stay_in_bounds(config, seed):
     was_burnt = before.intensity == burnt_out
     assert (after.intensity[was_burnt] == burnt_out).all()
     assert not after.burning[was_burnt].any()
-    bonus = max(row[0] for row in config.agent.equipment_states)
-    tank = max(*config.agent.possible_capacities, config.agent.initial_capacity)
-    most = max(tank + bonus, *config.agent.initial_suppressants)
-    assert (after.suppressant >= 0).all()
+    bonuses = [row[0] for row in config.agent.equipment_states]
+    tanks = [*config.agent.possible_capacities, config.agent.initial_capacity]
+    most = max(max(tanks) + max(bonuses), *config.agent.initial_suppressants)
+    assert (after.suppressant >= min(0, min(tanks) + min(bonuses))).all()
     assert (after.suppressant <= most).all()
     assert (after.equipment >= 0).all()
     assert (after.equipment < len(config.agent.equipment_states)).all()

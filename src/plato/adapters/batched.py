@@ -1,16 +1,19 @@
 """Many games stepped together from NumPy, with auto-reset."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
 from plato.game import NOOP, Capacity, Game, Observation, step_and_reset
+from plato.seeding import seed_key, whole_number
 
 T = TypeVar("T")
 
@@ -37,13 +40,12 @@ class BatchedGame:
     """
 
     def __init__(
-        self, game: str | Game[Any, Any], *, games: int = 1, seed: int = 0
+        self, game: str | Path | Game[Any, Any], *, games: int = 1, seed: int = 0
     ) -> None:
-        if games < 1:
-            raise PlatoError(f"games must be at least 1, not {games}.")
+        whole_number("games", games, 1)
         self.game = game_of(game)
         self.games = games
-        self._key = jax.random.key(seed)
+        self._key = seed_key(seed)
         self._state: Any = None
         self._mask: np.ndarray | None = None
 
@@ -55,19 +57,19 @@ class BatchedGame:
     def reset(self, seed: int | None = None) -> Observation:
         """Begins all games anew; with a seed, the same ones every time."""
         if seed is not None:
-            self._key = jax.random.key(seed)
+            self._key = seed_key(seed)
         self._key, self._state, observation, mask = _reset_all(
             self.game, self._key, self.games
         )
         self._mask = np.asarray(mask)
         return as_numpy(observation)
 
-    def step(self, actions: np.ndarray) -> BatchedStep:
+    def step(self, actions: ArrayLike) -> BatchedStep:
         """Takes one action for every agent of every game."""
         if self._mask is None:
             raise PlatoError("Call reset() before the first step().")
-        actions = check_actions(actions, self._mask)
-        self._key, turn, mask = _step_all(self.game, self._key, self._state, actions)
+        chosen = check_actions(actions, self._mask)
+        self._key, turn, mask = _step_all(self.game, self._key, self._state, chosen)
         self._state, self._mask = turn.state, np.asarray(mask)
         observation, final, outcome = as_numpy(
             (turn.observation, turn.final_observation, turn.outcome)
@@ -82,9 +84,9 @@ class BatchedGame:
         )
 
 
-def game_of(game: str | Game[Any, Any]) -> Game[Any, Any]:
+def game_of(game: str | Path | Game[Any, Any]) -> Game[Any, Any]:
     """The game of a named setup (or .toml file), or the game itself."""
-    if isinstance(game, str):
+    if isinstance(game, (str, Path)):
         return Wildfire.from_config(load_setup(game).config)
     return game
 
@@ -96,7 +98,10 @@ def as_numpy(tree: T) -> T:
 
 def check_actions(actions: Any, mask: np.ndarray) -> np.ndarray:
     """The actions as integers, refused where an agent has no such option."""
-    actions = np.asarray(actions)
+    try:
+        actions = np.asarray(actions)
+    except ValueError:  # rows of different lengths
+        actions = np.asarray(None)
     if actions.shape != mask.shape[:-1] or not np.issubdtype(actions.dtype, np.integer):
         raise PlatoError(
             f"actions must be whole numbers of shape {mask.shape[:-1]}, not "

@@ -2,22 +2,26 @@
 
 An agent stays in the list while its game goes on, as in the reference environment; one
 that is away has NOOP alone in its `action_mask`. Rows of tasks keep their places, and
-those that do not exist now are zero, with `exists` telling which do.
+those that do not exist now are zero, with `exists` telling which do. Without a seed,
+`reset` goes on with the stream of seed 0: every random number comes from a seed.
 """
 
+import operator
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from plato.adapters.batched import as_numpy, check_actions, game_of
+from plato.adapters.batched import as_numpy, game_of
 from plato.errors import PlatoError
 from plato.game import NOOP, Game, Observation
+from plato.seeding import seed_key
 
 try:
     from gymnasium import spaces
     from pettingzoo import AECEnv, ParallelEnv
-    from pettingzoo.utils import OrderEnforcingWrapper
+    from pettingzoo.utils import BaseWrapper, OrderEnforcingWrapper
     from pettingzoo.utils.conversions import parallel_to_aec
 except ImportError:
     raise PlatoError(
@@ -25,14 +29,15 @@ except ImportError:
     ) from None
 
 
-def parallel_env(game: str | Game[Any, Any]) -> "GameParallelEnv":
+def parallel_env(game: str | Path | Game[Any, Any]) -> "GameParallelEnv":
     """A `ParallelEnv` of a named setup, a setup's .toml file, or a game."""
     return GameParallelEnv(game_of(game))
 
 
-def aec_env(game: str | Game[Any, Any]) -> AECEnv:
+def aec_env(game: str | Path | Game[Any, Any]) -> AECEnv:
     """An `AECEnv` of the same: agents take turns, and the game moves after the last."""
-    return OrderEnforcingWrapper(parallel_to_aec(parallel_env(game)))
+    parallel = parallel_env(game)
+    return OrderEnforcingWrapper(CheckedTurns(parallel_to_aec(parallel), parallel))
 
 
 class GameParallelEnv(ParallelEnv):
@@ -48,16 +53,14 @@ class GameParallelEnv(ParallelEnv):
         self._observation: Observation
         self._mask: np.ndarray
         self._begin()
-        self._rows = np.flatnonzero(np.asarray(game.roster)).tolist()
-        self.possible_agents = [game.agent_name(row) for row in self._rows]
+        self._rows = {
+            game.agent_name(row): row
+            for row in np.flatnonzero(np.asarray(game.roster)).tolist()
+        }
+        self.possible_agents = list(self._rows)
         self.agents: list[str] = []
-        self.observation_spaces = {
-            a: self._space(i) for i, a in enumerate(self.possible_agents)
-        }
-        self.action_spaces = {
-            a: Options(self, row)
-            for a, row in zip(self.possible_agents, self._rows, strict=True)
-        }
+        self.observation_spaces = {a: self._space(a) for a in self.possible_agents}
+        self.action_spaces = {a: Options(self, row) for a, row in self._rows.items()}
 
     def action_mask(self) -> np.ndarray:
         """The actions that every row of agents may take now."""
@@ -74,7 +77,7 @@ class GameParallelEnv(ParallelEnv):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         del options
         if seed is not None:
-            self._key = jax.random.key(seed)
+            self._key = seed_key(seed)
         self._begin()
         self.agents = list(self.possible_agents)
         return self._observations(), self._infos()
@@ -89,15 +92,12 @@ class GameParallelEnv(ParallelEnv):
         dict[str, Any],
     ]:
         if not self.agents:
-            raise PlatoError("The game is over; call reset() before the next step().")
+            raise PlatoError("No game is under way; call reset() before step().")
         chosen = self._checked(actions)
         self._key, self._state, seen = _step(self._game, self._key, self._state, chosen)
         self._observation, self._mask, outcome = as_numpy(seen)
         names = self.agents
-        rewards = {
-            a: float(outcome.reward[row])
-            for a, row in zip(names, self._rows, strict=True)
-        }
+        rewards = {a: float(outcome.reward[self._rows[a]]) for a in names}
         terminated = {a: bool(outcome.terminated) for a in names}
         truncated = {a: bool(outcome.truncated) for a in names}
         observations, infos = self._observations(), self._infos()
@@ -117,33 +117,40 @@ class GameParallelEnv(ParallelEnv):
         return np.concatenate([agents.ravel(), existing.ravel()]).astype(np.float32)
 
     def _checked(self, actions: dict[str, Any]) -> np.ndarray:
-        unknown = set(actions) - set(self.agents)
-        missing = [agent for agent in self.agents if agent not in actions]
-        if unknown or missing:
+        if not isinstance(actions, dict) or set(actions) != set(self.agents):
             raise PlatoError(
-                f"step() takes one action for each of {self.agents}; missing: "
-                f"{missing}, unknown: {sorted(unknown)}."
+                f"step() takes a dictionary with one action for each of {self.agents}."
             )
-        mask = self.action_mask()
-        everyone = np.full(mask.shape[0], NOOP)
-        for agent, row in zip(self.agents, self._rows, strict=True):
-            everyone[row] = actions[agent]
-        return check_actions(everyone, mask)
+        everyone = np.full(self._mask.shape[0], NOOP, np.int32)
+        for agent, action in actions.items():
+            everyone[self._rows[agent]] = self.checked_action(agent, action)
+        return everyone
+
+    def checked_action(self, agent: str, action: Any) -> int:
+        """The action as a number, refused if it is not offered to the agent now."""
+        offered = np.flatnonzero(self._mask[self._rows[agent]]).tolist()
+        try:
+            number = operator.index(action)
+        except TypeError:
+            number = None
+        if number not in offered or isinstance(action, bool):
+            raise PlatoError(
+                f"The action of {agent} is {action!r}, which is not offered to it now; "
+                f"choose one of {offered} (0 is NOOP)."
+            )
+        return number
 
     def _observations(self) -> dict[str, Any]:
-        return {a: self._view(i) for i, a in enumerate(self.agents)}
+        return {a: self._view(a) for a in self.agents}
 
     def _infos(self) -> dict[str, Any]:
-        mask = self.action_mask()
-        return {
-            a: {"action_mask": mask[row].astype(np.int8)}
-            for a, row in zip(self.agents, self._rows, strict=True)
-        }
+        masks = self._mask.astype(np.int8)
+        return {a: {"action_mask": masks[self._rows[a]]} for a in self.agents}
 
-    def _view(self, index: int) -> dict[str, np.ndarray]:
+    def _view(self, agent: str) -> dict[str, np.ndarray]:
         """What one agent sees: itself, its teammates, and the tasks."""
-        seen, row = self._observation, self._rows[index]
-        others = [other for other in self._rows if other != row]
+        seen, row = self._observation, self._rows[agent]
+        others = [other for other in self._rows.values() if other != row]
         visible = seen.sees_agents[row, others][:, None]
         teammates = np.where(visible, seen.agents[others], 0)[:, seen.public]
         exists = np.asarray(seen.exists & seen.sees_tasks[row])
@@ -153,24 +160,37 @@ class GameParallelEnv(ParallelEnv):
             "present": np.asarray(seen.present[others] & visible[:, 0], np.int8),
             "tasks": np.where(exists[:, None], seen.tasks, 0).astype(np.float32),
             "exists": exists.astype(np.int8),
-            "action_mask": self.action_mask()[row].astype(np.int8),
+            "action_mask": self._mask[row].astype(np.int8),
         }
 
-    def _space(self, index: int) -> spaces.Dict:
-        view = self._view(index)
+    def _space(self, agent: str) -> spaces.Dict:
         flags = ("present", "exists", "action_mask")
         return spaces.Dict(
             {
-                name: spaces.MultiBinary(array.shape)
+                # MultiBinary refuses to be empty, as `present` is for one agent.
+                name: spaces.Box(0, 1, array.shape, np.int8)
                 if name in flags
                 else spaces.Box(-np.inf, np.inf, array.shape, np.float32)
-                for name, array in view.items()
+                for name, array in self._view(agent).items()
             }
         )
 
     def _begin(self) -> None:
         self._key, self._state, seen = _reset(self._game, self._key)
         self._observation, self._mask = as_numpy(seen)
+
+
+class CheckedTurns(BaseWrapper):
+    """Refuses what is not offered when an agent acts, not when all of them have."""
+
+    def __init__(self, env: AECEnv, parallel: GameParallelEnv) -> None:
+        super().__init__(env)
+        self._parallel = parallel
+
+    def step(self, action: Any) -> None:
+        agent = self.agent_selection
+        over = self.terminations[agent] or self.truncations[agent]
+        super().step(None if over else self._parallel.checked_action(agent, action))
 
 
 class Options(spaces.Discrete):

@@ -28,6 +28,8 @@ class Setups:
 
         out = console()
         if self.action == "list":
+            if self.name:
+                raise PlatoError(f"To see one setup: `plato setups show {self.name}`.")
             for name in setup_names():
                 line = load_setup(name).config.description
                 out.print(f"[bold]{name:26}[/] {line}", soft_wrap=True)
@@ -64,13 +66,14 @@ class Evaluate:
         from plato.domains.setups import load_setup
         from plato.evaluation.evaluate import evaluate, named_policy
         from plato.evaluation.tables import evaluation_table
-        from plato.files import write_json
+        from plato.files import writable, write_json
 
         if not self.setup or not self.policy:
             raise PlatoError("Name at least one --setup and one --policy.")
         setups = [load_setup(name) for name in self.setup]
         for name in self.policy:
             named_policy(name)  # refuse a wrong name before the first episode
+        writable(self.out)
         results = [
             evaluate(
                 policy, setup, episodes=self.episodes, seed=self.seed, noise=self.noise
@@ -97,6 +100,8 @@ class Verify:
         set_up_jax()
         from plato.domains.wildfire.conformance import read_trace, replay
 
+        if not self.files:
+            raise PlatoError("Name at least one recording to verify.")
         out = console()
         checked = differing = unreadable = 0
         for path in self.files:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from plato.errors import PlatoError
+
 WIDTH_WHEN_PIPED = 160
 
 
@@ -30,3 +32,8 @@ def set_up_jax() -> None:
         jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    try:
+        jax.devices()
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise PlatoError(f"JAX finds no device to run on: {reason}") from None

@@ -43,7 +43,7 @@ def read_setup(path: Path) -> WildfireConfig:
     """Reads and checks the TOML file of a setup."""
     data = read_toml(path)
     domain = data.pop("domain", None)
-    if domain not in DOMAINS:
+    if not isinstance(domain, str) or domain not in DOMAINS:
         raise PlatoError(
             f"{path}: domain is {domain!r}; set it to one of: {', '.join(DOMAINS)}."
         )

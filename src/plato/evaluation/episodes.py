@@ -6,7 +6,6 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from plato.game import NOOP, Game, Observation, select
@@ -58,12 +57,6 @@ def play_all(
     axes = (None, 0 if policy_per_episode else None, 0)
     episode = partial(play, horizon=horizon)
     return jax.vmap(episode, in_axes=axes)(game, policy, keys)
-
-
-def seed_keys(first_seed: int, episodes: int) -> Key[Array, " episode"]:
-    """One key for each of the seeds first_seed, first_seed + 1, …"""
-    seeds = np.arange(first_seed, first_seed + episodes, dtype=np.uint32)
-    return jax.vmap(jax.random.key)(seeds)
 
 
 def _play_step(

@@ -1,24 +1,33 @@
 """Evaluation of any policy on a setup, under either noise protocol."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
 
 import jax
+import numpy as np
 
 from plato.domains.setups import Setup, load_setup
+from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.heuristics import RULES
 from plato.domains.wildfire.paper_noise import with_paper_noise, with_paper_ties
 from plato.errors import PlatoError
-from plato.evaluation.episodes import play_all, seed_keys
+from plato.evaluation.episodes import play_all
 from plato.evaluation.metrics import EpisodeMetrics, episode_metrics, mean_and_std
-from plato.game import stack
+from plato.game import Game, stack
 from plato.policies.policy import Policy
-from plato.policies.rules import RulePolicy
+from plato.policies.rules import RulePolicy, uniform
+from plato.seeding import SEEDS, seed_keys, whole_number
 
 NoiseProtocol: TypeAlias = Literal["independent", "paper"]
 """`independent`: every seed its own noise. `paper`: one fixed stream in every episode,
 the seed driving the policy alone, as behind the paper's tables."""
+
+LARGEST_BATCH = 16_384
+"""Episodes played at once; more are played one batch after the other."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class Evaluation:
 
 def evaluate(
     policy: str | Policy[Any],
-    setup: str | Setup,
+    setup: str | Path | Setup | Game[Any, Any],
     *,
     episodes: int = 50,
     seed: int = 200,
@@ -60,27 +69,54 @@ def evaluate(
 ) -> Evaluation:
     """Plays the episodes of seeds seed, seed + 1, … and measures them.
 
-    `policy` is the name of a rule (see `RULES`) or a policy itself.
+    `policy` is the name of a rule (see `RULES`) or a policy itself; `setup` a setup,
+    its name or .toml file, or any game (under independent noise).
     """
-    if episodes < 1:
-        raise PlatoError(f"episodes must be at least 1, not {episodes}.")
-    if not 0 <= seed <= 2**32 - episodes:
-        raise PlatoError(f"seed must be from 0 to 2**32 - episodes, not {seed}.")
-    setup = load_setup(setup) if isinstance(setup, str) else setup
+    whole_number("episodes", episodes, 1)
+    whole_number("seed", seed, 0, SEEDS - episodes)
+    if noise not in get_args(NoiseProtocol):
+        raise PlatoError(f"noise must be 'independent' or 'paper', not {noise!r}.")
     name = policy if isinstance(policy, str) else type(policy).__name__
-    policy = named_policy(policy) if isinstance(policy, str) else policy
-    game: Any = Wildfire.from_config(setup.config)
-    per_episode = False
+    player = named_policy(policy) if isinstance(policy, str) else policy
+    if isinstance(setup, Game):
+        if noise == "paper":
+            raise PlatoError("noise='paper' is defined for setups, not for any game.")
+        metrics = _measure(setup, lambda seeds: (player, False), seed, episodes)
+        return Evaluation(type(setup).__name__, name, noise, seed, metrics)
+    setup = setup if isinstance(setup, Setup) else load_setup(setup)
+    game, players = Wildfire.from_config(setup.config), lambda seeds: (player, False)
     if noise == "paper":
         game = with_paper_noise(game, setup.config)
-        if isinstance(policy, RulePolicy) and name != "random":
-            seeds = range(seed, seed + episodes)
-            ties = [with_paper_ties(policy.prefer, setup.config, s) for s in seeds]
-            policy, per_episode = stack(ties), True
-    keys = seed_keys(seed, episodes)
-    tally = play_all(game, policy, keys, setup.config.max_steps, per_episode)
-    metrics = episode_metrics(jax.device_get(tally))
+        players = partial(_paper_players, player, setup.config)
+    metrics = _measure(game, players, seed, episodes)
     return Evaluation(setup.name, name, noise, seed, metrics)
+
+
+Players: TypeAlias = Callable[[range], tuple[Policy[Any], bool]]
+"""For some seeds, the policy that plays them, and whether it is one for each."""
+
+
+def _measure(
+    game: Game[Any, Any], players: Players, seed: int, episodes: int
+) -> EpisodeMetrics:
+    horizon = int(game.horizon)
+    batches = []
+    for first in range(seed, seed + episodes, LARGEST_BATCH):
+        seeds = range(first, min(first + LARGEST_BATCH, seed + episodes))
+        policy, per_episode = players(seeds)
+        keys = seed_keys(first, len(seeds))
+        tally = play_all(game, policy, keys, horizon, per_episode)
+        batches.append(episode_metrics(jax.device_get(tally)))
+    return {k: np.concatenate([batch[k] for batch in batches]) for k in batches[0]}
+
+
+def _paper_players(
+    policy: Policy[Any], config: WildfireConfig, seeds: range
+) -> tuple[Policy[Any], bool]:
+    """Rules break ties by their own stream, but for Random, which was not seeded."""
+    if not isinstance(policy, RulePolicy) or policy.prefer is uniform:
+        return policy, False
+    return stack([with_paper_ties(policy.prefer, config, s) for s in seeds]), True
 
 
 def named_policy(name: str) -> RulePolicy:

@@ -279,11 +279,13 @@ class WildfireConfig:
                     f"agent.agents[{n}] stands at ({y}, {x}), off the "
                     f"{self.grid_height}x{self.grid_width} grid; move it onto it."
                 )
-        realistic = self.stochastic.realistic_fire_spread
-        if realistic and self.fire.base_spread_rate > self.fire.max_spread_rate:
+        base, most = self.fire.base_spread_rate, self.fire.max_spread_rate
+        # Far below the maximum, the rate with the wind is no longer a number.
+        fits = base == 0 or 1e-9 * most <= base <= most
+        if self.stochastic.realistic_fire_spread and not fits:
             raise PlatoError(
-                f"fire.base_spread_rate ({self.fire.base_spread_rate:g}) must not "
-                f"exceed fire.max_spread_rate ({self.fire.max_spread_rate:g})."
+                f"fire.base_spread_rate ({base:g}) must not exceed "
+                f"fire.max_spread_rate ({most:g}), nor be a vanishing part of it."
             )
 
     @property

@@ -212,8 +212,9 @@ def use_suppressant(
 ) -> WildfireState:
     """Phase 1: a fight takes one unit, if its number says so."""
     uses = fights & (number < rules.use_probability)
-    left = jnp.where(uses, jnp.maximum(state.suppressant - 1, 0), state.suppressant)
-    return replace(state, suppressant=left)
+    # Everyone is held at 0 here, also one whose last refill, with a large negative
+    # bonus, went below.
+    return replace(state, suppressant=jnp.maximum(state.suppressant - uses, 0))
 
 
 def wear_equipment(
@@ -330,7 +331,9 @@ def end(rules: Rules, state: WildfireState) -> tuple[WildfireState, Bool[Array, 
 
     Over means that all cells are cleared: nothing ever burns again.
     """
-    spent = ~rules.uses_fuel | (jnp.sum(state.fuel) <= 0)
+    # No cell goes below -1, so that much of each is enough to know the sum's sign.
+    fuel = jnp.sum(jnp.minimum(state.fuel, state.fuel.shape[0]))
+    spent = ~rules.uses_fuel | (fuel <= 0)
     over = ~state.burning.any() & spent
     return replace(state, over=state.over | over), over & ~state.over
 

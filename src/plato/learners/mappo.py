@@ -1,0 +1,381 @@
+"""MAPPO: one shared pointer actor, one centralised critic, one pure update."""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from plato.errors import PlatoError
+from plato.game import Game, Observation, select
+from plato.learners.gae import advantages
+from plato.learners.rollout import Experience, Stage, rollout, set_the_stage
+from plato.masking import entropy, masked_mean
+from plato.policies.critic import GraphCritic
+from plato.policies.pointer import ActorConfig, Features, PointerActor
+
+
+@dataclass(frozen=True)
+class MappoConfig:
+    """How to learn."""
+
+    games: int = 256
+    """Games played side by side."""
+    steps: int = 100
+    """Steps of each game between two updates."""
+    updates: int = 600
+    """Rollouts, each followed by an update."""
+    epochs: int = 4
+    """Passes over each rollout."""
+    minibatches: int = 8
+    """Gradient steps in a pass."""
+    gamma: float = 0.99
+    """Discount."""
+    lam: float = 0.95
+    """GAE's lambda."""
+    clip: float = 0.2
+    """PPO's clip range, for the policy's ratio and for (normalised) values."""
+    entropy: float = 0.1
+    """Weight of the entropy bonus at the start."""
+    entropy_end: float = 0.001
+    """The same at the end; in between it falls geometrically."""
+    actor_rate: float = 5e-4
+    """Learning rate of the actor."""
+    critic_rate: float = 9e-4
+    """Learning rate of the critic."""
+    rate_end: float = 0.05
+    """What is left of both learning rates at the end; they fall linearly."""
+    max_norm: float = 1.0
+    """Norm to which each network's gradient is clipped."""
+    adam_epsilon: float = 1e-5
+    value_normalisation: bool = True
+    """Whether the critic learns returns in units of their running spread."""
+
+    def __post_init__(self) -> None:
+        for name in ("games", "steps", "updates", "epochs", "minibatches"):
+            if getattr(self, name) < 1:
+                raise PlatoError(f"{name} must be at least 1.")
+
+
+class Hyper(eqx.Module):
+    """The numbers of a `MappoConfig` that no shape depends on, as data.
+
+    Runs that differ in these alone can be mapped over in one program.
+    """
+
+    gamma: Float[Array, ""]
+    lam: Float[Array, ""]
+    clip: Float[Array, ""]
+    entropy: Float[Array, ""]
+    entropy_end: Float[Array, ""]
+    actor_rate: Float[Array, ""]
+    critic_rate: Float[Array, ""]
+    rate_end: Float[Array, ""]
+    max_norm: Float[Array, ""]
+    adam_epsilon: Float[Array, ""]
+
+    @classmethod
+    def of(cls, config: MappoConfig) -> "Hyper":
+        numbers = {f.name: getattr(config, f.name) for f in dataclasses.fields(cls)}
+        return cls(**{k: jnp.asarray(v, jnp.float32) for k, v in numbers.items()})
+
+
+class Scale(eqx.Module):
+    """Running first and second moments of the returns the critic learns."""
+
+    mean: Float[Array, ""]
+    square: Float[Array, ""]
+    weight: Float[Array, ""]
+
+    @classmethod
+    def create(cls) -> "Scale":
+        return cls(jnp.zeros(()), jnp.zeros(()), jnp.zeros(()))
+
+    def moments(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Mean and standard deviation; 0 and 1 before anything was seen."""
+        weight = jnp.maximum(self.weight, 1e-8)
+        mean = self.mean / weight
+        variance = jnp.maximum(self.square / weight - mean**2, 1e-4)
+        known = self.weight > 0
+        return jnp.where(known, mean, 0.0), jnp.where(known, jnp.sqrt(variance), 1.0)
+
+    def updated(self, returns: Array, decay: float = 0.9) -> "Scale":
+        return Scale(
+            decay * self.mean + (1 - decay) * returns.mean(),
+            decay * self.square + (1 - decay) * (returns**2).mean(),
+            decay * self.weight + (1 - decay),
+        )
+
+
+class Networks(eqx.Module):
+    """All that is learned."""
+
+    actor: PointerActor
+    critic: GraphCritic
+
+
+class Learner(eqx.Module):
+    """Everything an update changes."""
+
+    networks: Networks
+    optimiser: Any
+    scale: Scale
+    stage: Stage
+    update: Int[Array, ""]
+
+
+class Batch(eqx.Module):
+    """A rollout ready to learn from: sequences of steps, `time` first."""
+
+    observation: Observation
+    memory: Any
+    """Of each sequence at its beginning."""
+    started: Bool[Array, "time sequence"]
+    actions: Int[Array, "time sequence agent"]
+    log_probability: Float[Array, "time sequence agent"]
+    advantage: Float[Array, "time sequence"]
+    value: Float[Array, "time sequence"]
+    """Normalised, as the critic gave it when the games were played."""
+    target: Float[Array, "time sequence"]
+
+
+def create_learner(
+    config: MappoConfig,
+    actor_config: ActorConfig,
+    games: Game[Any, Any],
+    *,
+    key: PRNGKeyArray,
+    game_key: PRNGKeyArray,
+) -> Learner:
+    """New networks, and the first moments of all games (stacked)."""
+    k_actor, k_critic = jax.random.split(key)
+    features = features_of(games)
+    networks = Networks(
+        PointerActor.create(actor_config, features, key=k_actor),
+        GraphCritic.create(
+            features, actor_config.hidden, actor_config.depth, key=k_critic
+        ),
+    )
+    optimiser: Any = _optimiser(Hyper.of(config))
+    return Learner(
+        networks=networks,
+        optimiser=(optimiser.init(networks.actor), optimiser.init(networks.critic)),
+        scale=Scale.create(),
+        stage=set_the_stage(games, networks.actor, game_key),
+        update=jnp.zeros((), jnp.int32),
+    )
+
+
+def features_of(games: Game[Any, Any]) -> Features:
+    """What the networks must know of a domain: sizes of features, never of sets."""
+    seen = jax.eval_shape(
+        jax.vmap(lambda game: game.reset(jax.random.key(0))[1]), games
+    )
+    return Features(seen.agents.shape[-1], seen.tasks.shape[-1], games.capacity.actions)
+
+
+def update(
+    config: MappoConfig,
+    hyper: Hyper,
+    games: Game[Any, Any],
+    learner: Learner,
+    key: PRNGKeyArray,
+    game_key: PRNGKeyArray,
+) -> tuple[Learner, dict[str, Array]]:
+    """One rollout and the gradient steps it feeds."""
+    number = learner.update
+    stage, experience = rollout(
+        games,
+        learner.networks.actor,
+        learner.stage,
+        jax.random.fold_in(game_key, number),
+        config.steps,
+    )
+    scale, batch = prepare(config, hyper, learner, experience)
+    rates = Rates.at(hyper, number / max(config.updates - 1, 1))
+    step = partial(_epoch, config, hyper, rates, batch)
+    keys = jax.random.split(jax.random.fold_in(key, number), config.epochs)
+    (networks, optimiser), metrics = jax.lax.scan(
+        step, (learner.networks, learner.optimiser), keys
+    )
+    metrics = jax.tree.map(lambda leaf: leaf.mean(), metrics)
+    finished = jnp.sum(experience.done)
+    metrics["episodes"] = finished
+    metrics["return"] = jnp.sum(experience.finished_return) / jnp.maximum(finished, 1)
+    metrics["reward"] = experience.reward.mean()
+    metrics["value_std"] = scale.moments()[1]
+    following = Learner(networks, optimiser, scale, stage, number + 1)
+    return following, metrics
+
+
+class Rates(eqx.Module):
+    """What changes in the course of training."""
+
+    entropy: Float[Array, ""]
+    actor: Float[Array, ""]
+    critic: Float[Array, ""]
+
+    @classmethod
+    def at(cls, hyper: Hyper, progress: Float[Array, ""]) -> "Rates":
+        """Rates when a part `progress` of the training is done."""
+        decline = 1 - (1 - hyper.rate_end) * progress
+        fall = (hyper.entropy_end / jnp.maximum(hyper.entropy, 1e-12)) ** progress
+        return cls(
+            entropy=hyper.entropy * fall,
+            actor=hyper.actor_rate * decline,
+            critic=hyper.critic_rate * decline,
+        )
+
+
+def prepare(
+    config: MappoConfig, hyper: Hyper, learner: Learner, experience: Experience
+) -> tuple[Scale, Batch]:
+    """Advantages and targets; sequences of one step where nothing is remembered."""
+    critic = jax.vmap(jax.vmap(learner.networks.critic))
+    mean, spread = learner.scale.moments()
+    raw = critic(experience.observation)
+    value = raw * spread + mean
+    advantage = advantages(
+        experience.reward,
+        value,
+        critic(experience.final_observation) * spread + mean,
+        experience.terminated,
+        experience.done,
+        hyper.gamma,
+        hyper.lam,
+    )
+    returns = advantage + value
+    scale = (
+        learner.scale.updated(returns) if config.value_normalisation else learner.scale
+    )
+    new_mean, new_spread = scale.moments()
+    batch = Batch(
+        observation=experience.observation,
+        memory=learner.stage.memory,
+        started=experience.started,
+        actions=experience.actions,
+        log_probability=experience.log_probability,
+        advantage=_normalised(advantage, has_choice(experience.observation)),
+        value=(value - new_mean) / new_spread,
+        target=(returns - new_mean) / new_spread,
+    )
+    if batch.memory is None:
+        flat = lambda leaf: leaf.reshape(1, -1, *leaf.shape[2:])  # noqa: E731
+        batch = jax.tree.map(flat, batch)
+    return scale, batch
+
+
+def has_choice(seen: Observation) -> Bool[Array, "*batch agent"]:
+    """Agents that can do anything but NOOP; only these are taught."""
+    return seen.options.any(axis=(-1, -2))
+
+
+def _normalised(
+    advantage: Float[Array, "time game"], choice: Bool[Array, "time game agent"]
+) -> Float[Array, "time game"]:
+    """Advantages with mean 0 and spread 1 over the agent-steps that had a choice."""
+    each = jnp.broadcast_to(advantage[:, :, None], choice.shape)
+    mean = masked_mean(each, choice)
+    variance = masked_mean((each - mean) ** 2, choice)
+    return (advantage - mean) / jnp.sqrt(variance + 1e-8)
+
+
+def _epoch(config: MappoConfig, hyper: Hyper, rates: Rates, batch: Batch, carry, key):
+    sequences = batch.started.shape[1]
+    order = jax.random.permutation(key, sequences)
+    size = sequences // config.minibatches
+    order = order[: size * config.minibatches].reshape(config.minibatches, size)
+
+    def step(carry, chosen):
+        # Memories have no time axis.
+        part = jax.tree.map(lambda leaf: leaf[:, chosen], replace_memory(batch))
+        memory = jax.tree.map(lambda leaf: leaf[chosen], batch.memory)
+        return _gradient_step(hyper, rates, part, memory, carry)
+
+    return jax.lax.scan(step, carry, order)
+
+
+def replace_memory(batch: Batch) -> Batch:
+    """The batch without the memories of its sequences."""
+    return eqx.tree_at(lambda b: b.memory, batch, None, is_leaf=lambda x: x is None)
+
+
+def _gradient_step(hyper: Hyper, rates: Rates, batch: Batch, memory, carry):
+    networks, (actor_state, critic_state) = carry
+    loss = partial(losses, hyper.clip, rates.entropy, batch, memory)
+    (_, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(networks)
+    optimiser = _optimiser(hyper)
+    actor_step, actor_state = optimiser.update(gradient.actor, actor_state)
+    critic_step, critic_state = optimiser.update(gradient.critic, critic_state)
+    descend = lambda rate: lambda w, step: w - rate * step  # noqa: E731
+    networks = Networks(
+        jax.tree.map(descend(rates.actor), networks.actor, actor_step),
+        jax.tree.map(descend(rates.critic), networks.critic, critic_step),
+    )
+    metrics["actor_norm"] = optax.global_norm(gradient.actor)
+    metrics["critic_norm"] = optax.global_norm(gradient.critic)
+    return (networks, (actor_state, critic_state)), metrics
+
+
+def _optimiser(hyper: Hyper) -> optax.GradientTransformation:
+    return optax.chain(
+        optax.clip_by_global_norm(hyper.max_norm),  # pyright: ignore[reportArgumentType]
+        optax.scale_by_adam(eps=hyper.adam_epsilon),  # pyright: ignore[reportArgumentType]
+    )
+
+
+def losses(
+    clip: Float[Array, ""],
+    entropy_weight: Float[Array, ""],
+    batch: Batch,
+    memory: Any,
+    networks: Networks,
+) -> tuple[Float[Array, ""], dict[str, Array]]:
+    """The clipped policy and value losses with the entropy bonus."""
+    log_policy = policy_along(networks.actor, batch, memory)
+    choice = has_choice(batch.observation)
+    taken = jnp.take_along_axis(log_policy, batch.actions[..., None], axis=-1)[..., 0]
+    change = jnp.where(choice, taken - batch.log_probability, 0.0)
+    ratio = jnp.exp(change)
+    advantage = jnp.broadcast_to(batch.advantage[..., None], ratio.shape)
+    clipped = jnp.clip(ratio, 1 - clip, 1 + clip)
+    gain = jnp.minimum(ratio * advantage, clipped * advantage)
+    policy_loss = -masked_mean(gain, choice)
+    masks = jax.vmap(jax.vmap(lambda seen: seen.action_mask))(batch.observation)
+    spread = masked_mean(entropy(log_policy, masks), choice)
+
+    value = jax.vmap(jax.vmap(networks.critic))(batch.observation)
+    held = batch.value + jnp.clip(value - batch.value, -clip, clip)
+    error = jnp.maximum((value - batch.target) ** 2, (held - batch.target) ** 2)
+    value_loss = 0.5 * error.mean()
+
+    metrics = {
+        "policy_loss": policy_loss,
+        "value_loss": value_loss,
+        "entropy": spread,
+        "kl": masked_mean(ratio - 1 - change, choice),
+        "clipped": masked_mean((jnp.abs(ratio - 1) > clip).astype(jnp.float32), choice),
+    }
+    return policy_loss - entropy_weight * spread + value_loss, metrics
+
+
+def policy_along(
+    actor: PointerActor, batch: Batch, memory: Any
+) -> Float[Array, "time sequence agent choice"]:
+    """Log-policies along sequences, memories begun anew with every episode."""
+    agents = batch.actions.shape[-1]
+
+    def step(memory, moment):
+        seen, started = moment
+        fresh = actor.start(agents)
+        memory = jax.vmap(lambda new, old: select(new, fresh, old))(started, memory)
+        log_policy, memory = jax.vmap(actor.log_policy)(seen, memory)
+        return memory, log_policy
+
+    _, log_policy = jax.lax.scan(step, memory, (batch.observation, batch.started))
+    return log_policy

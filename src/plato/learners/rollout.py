@@ -1,0 +1,109 @@
+"""Experience: many games played side by side by the current policy."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from plato.game import Game, Observation, select, step_and_reset
+from plato.masking import sample
+from plato.policies.pointer import PointerActor
+
+
+class Stage(eqx.Module):
+    """Where every game stands between two rollouts."""
+
+    state: Any
+    observation: Observation
+    memory: Any
+    started: Bool[Array, " game"]
+    """Whether the current moment is the first of its episode."""
+    episode_return: Float[Array, " game"]
+
+
+class Experience(eqx.Module):
+    """What was seen and done, time first, then games."""
+
+    observation: Observation
+    final_observation: Observation
+    started: Bool[Array, "time game"]
+    actions: Int[Array, "time game agent"]
+    log_probability: Float[Array, "time game agent"]
+    reward: Float[Array, "time game"]
+    terminated: Bool[Array, "time game"]
+    done: Bool[Array, "time game"]
+    finished_return: Float[Array, "time game"]
+    """The return of an episode at the step that ended it, 0 elsewhere."""
+
+
+def set_the_stage(
+    games: Game[Any, Any], actor: PointerActor, key: PRNGKeyArray
+) -> Stage:
+    """Begins all games; `games` are stacked."""
+    count = games.roster.shape[0]
+    state, observation = jax.vmap(lambda game, key: game.reset(key))(
+        games, jax.random.split(key, count)
+    )
+    one = actor.start(games.capacity.agents)
+    memory = jax.tree.map(lambda leaf: jnp.stack([leaf] * count), one)
+    return Stage(state, observation, memory, jnp.ones(count, bool), jnp.zeros(count))
+
+
+def rollout(
+    games: Game[Any, Any],
+    actor: PointerActor,
+    stage: Stage,
+    key: PRNGKeyArray,
+    steps: int,
+) -> tuple[Stage, Experience]:
+    """Plays all games on for some steps; those that end begin anew."""
+    step = partial(_play_step, games, actor, key)
+    return jax.lax.scan(step, stage, jnp.arange(steps))
+
+
+def _play_step(
+    games: Game[Any, Any],
+    actor: PointerActor,
+    key: PRNGKeyArray,
+    stage: Stage,
+    time: Int[Array, ""],
+) -> tuple[Stage, Experience]:
+    keys = jax.random.split(jax.random.fold_in(key, time), stage.started.shape[0])
+    return jax.vmap(partial(_play_one, actor))(games, stage, keys)
+
+
+def _play_one(
+    actor: PointerActor, game: Game[Any, Any], stage: Stage, key: PRNGKeyArray
+) -> tuple[Stage, Experience]:
+    key_act, key_step = jax.random.split(key)
+    seen = stage.observation
+    log_policy, memory = actor.log_policy(seen, stage.memory)
+    numbers = jax.random.uniform(key_act, (log_policy.shape[0],))
+    actions = sample(jnp.exp(log_policy), numbers)
+    chosen = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
+    turn = step_and_reset(game, key_step, stage.state, actions)
+    done = turn.outcome.done
+    reward = jnp.sum(turn.outcome.reward, where=game.roster) / jnp.sum(game.roster)
+    so_far = stage.episode_return + reward
+    following = Stage(
+        state=turn.state,
+        observation=turn.observation,
+        memory=select(done, actor.start(game.capacity.agents), memory),
+        started=done,
+        episode_return=jnp.where(done, 0.0, so_far),
+    )
+    experience = Experience(
+        observation=seen,
+        final_observation=turn.final_observation,
+        started=stage.started,
+        actions=actions,
+        log_probability=chosen,
+        reward=reward,
+        terminated=turn.outcome.terminated,
+        done=done,
+        finished_return=jnp.where(done, so_far, 0.0),
+    )
+    return following, experience

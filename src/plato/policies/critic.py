@@ -1,0 +1,60 @@
+"""The GCN critic: the value of a moment, from the graph of agents and tasks.
+
+Used in training only. Its nodes are the agents present and the tasks that exist, with
+an edge wherever an agent has an action on a task.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from plato.game import Observation
+from plato.policies.encoders import MLP, Linear
+from plato.policies.pointer import Features
+
+LAYERS = 2
+
+
+class GraphCritic(eqx.Module):
+    """Algorithm 1, lines 16 to 22."""
+
+    encode_agent: MLP
+    encode_task: MLP
+    convolutions: list[Linear]
+    head: MLP
+    value: Linear
+
+    @classmethod
+    def create(
+        cls, features: Features, hidden: int, depth: int, *, key: PRNGKeyArray
+    ) -> "GraphCritic":
+        k_agent, k_task, k_head, k_value, *k_layers = jax.random.split(key, 4 + LAYERS)
+        return cls(
+            encode_agent=MLP.create(features.agent, hidden, depth, key=k_agent),
+            encode_task=MLP.create(features.task, hidden, depth, key=k_task),
+            convolutions=[Linear.create(hidden, hidden, key=k) for k in k_layers],
+            head=MLP.create(hidden, hidden, 1, key=k_head),
+            value=Linear.create(hidden, 1, key=k_value, gain=1.0),
+        )
+
+    def __call__(self, seen: Observation) -> Float[Array, ""]:
+        """The value of the moment, for the team."""
+        present, exists = seen.present[:, None], seen.exists[:, None]
+        agents = jnp.where(present, self.encode_agent(seen.agents), 0.0)
+        rows = jnp.where(exists, seen.tasks, 0.0)
+        tasks = jnp.where(exists, self.encode_task(rows), 0.0)
+        edges = seen.options.any(axis=2).astype(jnp.float32)
+        # Kipf's normalisation counts every node as a neighbour of itself.
+        agent_scale = jax.lax.rsqrt(1 + edges.sum(axis=1))[:, None]
+        task_scale = jax.lax.rsqrt(1 + edges.sum(axis=0))[:, None]
+        first_agents, first_tasks = agents, tasks
+        for layer in self.convolutions:
+            to_agents, to_tasks = agents * agent_scale, tasks * task_scale
+            agents = agent_scale * (to_agents + edges @ to_tasks)
+            tasks = task_scale * (to_tasks + edges.T @ to_agents)
+            agents = jnp.where(present, jax.nn.relu(layer(agents)), 0.0)
+            tasks = jnp.where(exists, jax.nn.relu(layer(tasks)), 0.0)
+        total = (agents + first_agents).sum(axis=0) + (tasks + first_tasks).sum(axis=0)
+        nodes = jnp.sum(seen.present) + jnp.sum(seen.exists)
+        return self.value(self.head(total / jnp.maximum(nodes, 1)))[0]

@@ -1,0 +1,325 @@
+"""The pointer actor: a query from the team that is present, a key for each task.
+
+Algorithm 1 of the paper builds the query from statistics of the team; the actor of its
+agent-openness lemma by pointing at the agents. Both are here, behind one interface, as
+are the two encoders and the two scorers of its ablation.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from plato.errors import PlatoError
+from plato.game import Observation
+from plato.masking import masked_log_softmax, masked_softmax, sample, set_statistics
+from plato.policies.encoders import MLP, Linear, LSTMCell
+from plato.policies.policy import Policy
+
+
+@dataclass(frozen=True)
+class ActorConfig:
+    """Which member of the family of pointer actors."""
+
+    encoder: Literal["mlp", "lstm"] = "mlp"
+    """What turns the team's summary into the query: an MLP, or an LSTM over time."""
+    scorer: Literal["additive", "dot"] = "additive"
+    """How a query and a key make a score."""
+    query: Literal["pointer", "statistics"] = "pointer"
+    """How the team is summed up: by pointing at agents, or by their statistics."""
+    ego: bool = True
+    """Whether the deciding agent's own features join the query."""
+    context: Literal["none", "statistics", "pointer"] = "none"
+    """What of the tasks it sees joins the query (not in the paper): nothing, their
+    statistics, or what the deciding agent's own key points at among them."""
+    hidden: int = 128
+    """Width of all layers."""
+    depth: int = 1
+    """Layers of each encoder of agents and tasks."""
+    heads: int = 1
+    """Pointers into the team (query pointer)."""
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "depth", "heads"):
+            if getattr(self, name) < 1:
+                raise PlatoError(f"actor.{name} must be at least 1.")
+
+
+class Features(NamedTuple):
+    """How many features a domain gives an agent and a task, and actions per task."""
+
+    agent: int
+    task: int
+    actions: int
+
+
+class Memory(NamedTuple):
+    """What an LSTM actor carries along, for each agent."""
+
+    hidden: Float[Array, "agent hidden"]
+    cell: Float[Array, "agent hidden"]
+    present: Bool[Array, " agent"]
+    """Who was there when it last looked: one who comes back begins anew."""
+
+
+class TeamStatistics(eqx.Module):
+    """Algorithm 1, line 10: statistics over the agents that are present and seen."""
+
+    def __call__(self, seen: Observation) -> Float[Array, "agent size"]:
+        others = seen.agents * seen.public
+        themselves = jnp.eye(seen.agents.shape[0], dtype=bool)[:, :, None]
+        views = jnp.where(themselves, seen.agents[None, :, :], others[None, :, :])
+        return jax.vmap(set_statistics)(views, _team(seen))
+
+
+class AgentPointer(eqx.Module):
+    """The agent-openness lemma: attention over agents, one's own key as the query."""
+
+    encode: MLP
+    key_map: Linear
+    query_map: Linear
+    value: Float[Array, "hidden head"]
+
+    def weights(self, seen: Observation) -> Float[Array, "agent agent head"]:
+        """Where each agent points in its team."""
+        weights, _, _ = self._point(seen)
+        return weights
+
+    def __call__(self, seen: Observation) -> Float[Array, "agent size"]:
+        weights, own, public = self._point(seen)
+        read = jnp.einsum("ijh,jd->ihd", weights, public)
+        # One's own row is read with all of its features, not the public ones alone.
+        mine = jnp.diagonal(weights).T
+        read += mine[:, :, None] * (own - public)[:, None, :]
+        return read.reshape(read.shape[0], -1)
+
+    def _point(self, seen: Observation):
+        own = self.encode(seen.agents)
+        public = self.encode(seen.agents * seen.public)
+        query = self.query_map(own)
+        scores = self._scores(self.key_map(public)[None, :, :] + query[:, None, :])
+        to_self = self._scores(self.key_map(own) + query)
+        themselves = jnp.eye(own.shape[0], dtype=bool)[:, :, None]
+        scores = jnp.where(themselves, to_self[:, None, :], scores)
+        team = jnp.broadcast_to(
+            _team(seen)[:, None, :], jnp.shape(scores.swapaxes(1, 2))
+        )
+        weights = masked_softmax(scores.swapaxes(1, 2), team).swapaxes(1, 2)
+        return weights, own, public
+
+    def _scores(self, mixed: Float[Array, "*row hidden"]) -> Float[Array, "*row head"]:
+        return jnp.tanh(mixed) @ self.value
+
+
+class TaskStatistics(eqx.Module):
+    """Statistics over the tasks that exist and are seen."""
+
+    def __call__(self, seen: Observation) -> Float[Array, "agent size"]:
+        over = jax.vmap(set_statistics, in_axes=(None, 0))
+        return over(seen.tasks, _view(seen))
+
+
+class TaskPointer(eqx.Module):
+    """Attention over the tasks that exist and are seen, one's own key as the query."""
+
+    encode_agent: MLP
+    encode_task: MLP
+    key_map: Linear
+    query_map: Linear
+    value: Float[Array, "hidden head"]
+
+    def __call__(self, seen: Observation) -> Float[Array, "agent size"]:
+        tasks = self.encode_task(jnp.where(seen.exists[:, None], seen.tasks, 0.0))
+        query = self.query_map(self.encode_agent(seen.agents))
+        mixed = query[:, None, :] + self.key_map(tasks)[None, :, :]
+        scores = (jnp.tanh(mixed) @ self.value).swapaxes(1, 2)
+        view = jnp.broadcast_to(_view(seen)[:, None, :], scores.shape)
+        read = jnp.einsum("ihx,xd->ihd", masked_softmax(scores, view), tasks)
+        return read.reshape(read.shape[0], -1)
+
+
+class AdditiveScorer(eqx.Module):
+    """u = v . tanh(W_K k + W_q q)."""
+
+    key_map: Linear
+    query_map: Linear
+    value: Float[Array, " hidden"]
+
+    def __call__(
+        self, query: Float[Array, "agent hidden"], keys: Float[Array, "choice hidden"]
+    ) -> Float[Array, "agent choice"]:
+        mixed = self.query_map(query)[:, None, :] + self.key_map(keys)[None, :, :]
+        return jnp.tanh(mixed) @ self.value
+
+
+class DotScorer(eqx.Module):
+    """u = k . q / sqrt(d), without further parameters."""
+
+    def __call__(
+        self, query: Float[Array, "agent hidden"], keys: Float[Array, "choice hidden"]
+    ) -> Float[Array, "agent choice"]:
+        return query @ keys.T / query.shape[1] ** 0.5
+
+
+class PointerActor(Policy[Memory | None]):
+    """Points at one of the task-actions an agent is offered, or at NOOP."""
+
+    team: TeamStatistics | AgentPointer
+    context: "TaskStatistics | TaskPointer | None"
+    encode_query: MLP | LSTMCell
+    encode_task: MLP
+    noop: Float[Array, " task_feat"]
+    """The features of NOOP, learned."""
+    score: AdditiveScorer | DotScorer
+    ego: bool = eqx.field(static=True)
+    greedy: bool = eqx.field(static=True, default=False)
+    """Whether `act` takes the likeliest action instead of drawing one."""
+
+    @classmethod
+    def create(
+        cls, config: ActorConfig, features: Features, *, key: PRNGKeyArray
+    ) -> "PointerActor":
+        """A new actor; the number of agents and tasks is not among its arguments."""
+        k_team, k_context, k_query, k_task, k_score, k_noop = jax.random.split(key, 6)
+        hidden = config.hidden
+        task_size = features.task + (features.actions if features.actions > 1 else 0)
+        summary = (
+            hidden * config.heads if config.query == "pointer" else 4 * features.agent
+        )
+        summary += features.agent if config.ego else 0
+        summary += {
+            "none": 0,
+            "statistics": 4 * features.task,
+            "pointer": hidden * config.heads,
+        }[config.context]
+        return cls(
+            team=_team_module(config, features, k_team),
+            context=_context_module(config, features, k_context),
+            encode_query=(
+                LSTMCell.create(summary, hidden, key=k_query)
+                if config.encoder == "lstm"
+                else MLP.create(summary, hidden, config.depth, key=k_query)
+            ),
+            encode_task=MLP.create(task_size, hidden, config.depth, key=k_task),
+            noop=jax.random.normal(k_noop, (task_size,)),
+            score=_scorer(config, k_score),
+            ego=config.ego,
+        )
+
+    def start(self, agents: int) -> Memory | None:
+        if isinstance(self.encode_query, MLP):
+            return None
+        blank = jnp.zeros((agents, self.encode_query.gates.weight.shape[1] // 4))
+        return Memory(blank, blank, jnp.zeros(agents, bool))
+
+    def act(
+        self, key: PRNGKeyArray, observation: Observation, memory: Memory | None
+    ) -> tuple[Int[Array, " agent"], Memory | None]:
+        log_probabilities, memory = self.log_policy(observation, memory)
+        if self.greedy:
+            return jnp.argmax(log_probabilities, axis=1).astype(jnp.int32), memory
+        numbers = jax.random.uniform(key, (log_probabilities.shape[0],))
+        return sample(jnp.exp(log_probabilities), numbers), memory
+
+    def log_policy(
+        self, seen: Observation, memory: Memory | None
+    ) -> tuple[Float[Array, "agent choice"], Memory | None]:
+        """Log-probabilities of NOOP and every task-action: a softmax over the offered.
+
+        What is not offered has the least float there is, which `exp` takes to 0.
+        """
+        query, memory = self.query(seen, memory)
+        scores = self.score(query, self.keys(seen))
+        return masked_log_softmax(scores, seen.action_mask), memory
+
+    def query(
+        self, seen: Observation, memory: Memory | None
+    ) -> tuple[Float[Array, "agent hidden"], Memory | None]:
+        """Algorithm 1, lines 10 and 11: what each agent looks for."""
+        parts = [self.team(seen)]
+        if self.ego:
+            parts.append(seen.agents)
+        if self.context is not None:
+            parts.append(self.context(seen))
+        summary = jnp.concatenate(parts, axis=1)
+        if isinstance(self.encode_query, MLP) or memory is None:
+            assert isinstance(self.encode_query, MLP)
+            return self.encode_query(summary), None
+        kept = memory.present[:, None]
+        hidden, cell = self.encode_query(
+            summary,
+            jnp.where(kept, memory.hidden, 0.0),
+            jnp.where(kept, memory.cell, 0.0),
+        )
+        return hidden, Memory(hidden, cell, seen.present)
+
+    def keys(self, seen: Observation) -> Float[Array, "choice hidden"]:
+        """Algorithm 1, line 12: a key for NOOP and for each task-action."""
+        tasks, actions = seen.tasks.shape[0], seen.options.shape[2]
+        rows = jnp.where(seen.exists[:, None], seen.tasks, 0.0)
+        if actions > 1:
+            which = jnp.tile(jnp.eye(actions), (tasks, 1))
+            rows = jnp.concatenate([jnp.repeat(rows, actions, axis=0), which], axis=1)
+        return self.encode_task(jnp.concatenate([self.noop[None, :], rows]))
+
+
+def _team(seen: Observation) -> Bool[Array, "agent agent"]:
+    """Whom each agent counts as its team: those present that it sees."""
+    return seen.sees_agents & seen.present[None, :]
+
+
+def _view(seen: Observation) -> Bool[Array, "agent task"]:
+    """Which tasks each agent sees: those that exist and are visible to it."""
+    return seen.sees_tasks & seen.exists[None, :]
+
+
+def _context_module(
+    config: ActorConfig, features: Features, key: PRNGKeyArray
+) -> TaskStatistics | TaskPointer | None:
+    if config.context == "none":
+        return None
+    if config.context == "statistics":
+        return TaskStatistics()
+    k_agent, k_task, k_key, k_query, k_value = jax.random.split(key, 5)
+    hidden = config.hidden
+    return TaskPointer(
+        encode_agent=MLP.create(features.agent, hidden, config.depth, key=k_agent),
+        encode_task=MLP.create(features.task, hidden, config.depth, key=k_task),
+        key_map=Linear.create(hidden, hidden, key=k_key, gain=1.0),
+        query_map=Linear.create(hidden, hidden, key=k_query, gain=1.0),
+        value=_small(k_value, (hidden, config.heads)),
+    )
+
+
+def _team_module(
+    config: ActorConfig, features: Features, key: PRNGKeyArray
+) -> TeamStatistics | AgentPointer:
+    if config.query == "statistics":
+        return TeamStatistics()
+    k_encode, k_key, k_query, k_value = jax.random.split(key, 4)
+    hidden = config.hidden
+    return AgentPointer(
+        encode=MLP.create(features.agent, hidden, config.depth, key=k_encode),
+        key_map=Linear.create(hidden, hidden, key=k_key, gain=1.0),
+        query_map=Linear.create(hidden, hidden, key=k_query, gain=1.0),
+        value=_small(k_value, (hidden, config.heads)),
+    )
+
+
+def _scorer(config: ActorConfig, key: PRNGKeyArray) -> AdditiveScorer | DotScorer:
+    if config.scorer == "dot":
+        return DotScorer()
+    k_key, k_query, k_value = jax.random.split(key, 3)
+    return AdditiveScorer(
+        key_map=Linear.create(config.hidden, config.hidden, key=k_key, gain=1.0),
+        query_map=Linear.create(config.hidden, config.hidden, key=k_query, gain=1.0),
+        value=_small(k_value, (config.hidden,)),
+    )
+
+
+def _small(key: PRNGKeyArray, shape: tuple[int, ...]) -> Array:
+    """Scores close to each other at first: begin near the uniform policy."""
+    return 0.1 * jax.random.normal(key, shape) / shape[0] ** 0.5
