@@ -19,6 +19,8 @@ _HOMES = {
     "aec_env": "plato.adapters.zoo",
     "check_game": "plato.checking",
     "evaluate": "plato.evaluation.evaluate",
+    "export": "plato.deploy",
+    "load": "plato.deploy",
     "load_setup": "plato.domains.setups",
     "parallel_env": "plato.adapters.zoo",
     "setup_names": "plato.domains.setups",
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from plato.adapters.zoo import aec_env as aec_env
     from plato.adapters.zoo import parallel_env as parallel_env
     from plato.checking import check_game as check_game
+    from plato.deploy import export as export
+    from plato.deploy import load as load
     from plato.domains.setups import load_setup as load_setup
     from plato.domains.setups import setup_names as setup_names
     from plato.domains.wildfire.game import Wildfire as Wildfire

@@ -9,7 +9,7 @@ import tomllib
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from plato.errors import PlatoError
 
@@ -94,6 +94,12 @@ def _convert(value: Any, hint: Any, path: str) -> Any:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         return _convert_union(value, get_args(hint), path)
+    if origin is Literal:
+        choices = get_args(hint)
+        if value not in choices:
+            known = ", ".join(map(repr, choices))
+            raise PlatoError(f"{path} must be one of {known}, not {value!r}.")
+        return value
     if origin is tuple:
         return _convert_tuple(value, get_args(hint), path)
     if dataclasses.is_dataclass(hint):

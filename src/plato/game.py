@@ -218,6 +218,11 @@ def select(condition: Bool[Array, ""], if_true: Tree, if_false: Tree) -> Tree:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
 
 
+def how_many(stacked: PyTree) -> int:
+    """How many games (or policies, or runs) are stacked in a pytree."""
+    return jax.tree.leaves(stacked)[0].shape[0]
+
+
 def stack(games: Sequence[Tree]) -> Tree:
     """Games of equal capacity as one batch, to be mapped over their first axis."""
     shapes = [[jnp.shape(leaf) for leaf in jax.tree.leaves(game)] for game in games]

@@ -6,12 +6,13 @@ from typing import Annotated
 import tyro
 
 import plato
-from plato.cli.commands import Evaluate, Reproduce, Setups, Verify
+from plato.cli.commands import Evaluate, Reproduce, Setups, Train, Verify
 from plato.cli.console import report_error
 from plato.errors import PlatoError
 
 Command = (
     Annotated[Setups, tyro.conf.subcommand("setups")]
+    | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
@@ -28,13 +29,13 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"plato {plato.__version__}")
         return
-    command = tyro.cli(
-        Command,  # pyright: ignore[reportArgumentType]
-        prog="plato",
-        description=DESCRIPTION,
-        config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagConversionOff),
-    )
     try:
+        command = tyro.cli(
+            Command,  # pyright: ignore[reportArgumentType]
+            prog="plato",
+            description=DESCRIPTION,
+            config=(tyro.conf.OmitArgPrefixes,),
+        )
         code = command.run()
         sys.stdout.flush()
     except PlatoError as error:

@@ -66,17 +66,19 @@ def evaluate(
     episodes: int = 50,
     seed: int = 200,
     noise: NoiseProtocol = "independent",
+    name: str | None = None,
 ) -> Evaluation:
     """Plays the episodes of seeds seed, seed + 1, … and measures them.
 
     `policy` is the name of a rule (see `RULES`) or a policy itself; `setup` a setup,
-    its name or .toml file, or any game (under independent noise).
+    its name or .toml file, or any game (under independent noise). `name` is what the
+    results call the policy.
     """
     whole_number("episodes", episodes, 1)
     whole_number("seed", seed, 0, SEEDS - episodes)
     if noise not in get_args(NoiseProtocol):
         raise PlatoError(f"noise must be 'independent' or 'paper', not {noise!r}.")
-    name = policy if isinstance(policy, str) else type(policy).__name__
+    name = name or (policy if isinstance(policy, str) else type(policy).__name__)
     player = named_policy(policy) if isinstance(policy, str) else policy
     if isinstance(setup, Game):
         if noise == "paper":

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from plato.game import Game, Observation, select, step_and_reset
+from plato.game import Game, Observation, how_many, select, step_and_reset
 from plato.masking import sample
 from plato.policies.pointer import PointerActor
 
@@ -19,9 +19,9 @@ class Stage(eqx.Module):
     state: Any
     observation: Observation
     memory: Any
-    started: Bool[Array, " game"]
+    started: Bool[Array, "*game"]
     """Whether the current moment is the first of its episode."""
-    episode_return: Float[Array, " game"]
+    episode_return: Float[Array, "*game"]
 
 
 class Experience(eqx.Module):
@@ -29,13 +29,13 @@ class Experience(eqx.Module):
 
     observation: Observation
     final_observation: Observation
-    started: Bool[Array, "time game"]
-    actions: Int[Array, "time game agent"]
-    log_probability: Float[Array, "time game agent"]
-    reward: Float[Array, "time game"]
-    terminated: Bool[Array, "time game"]
-    done: Bool[Array, "time game"]
-    finished_return: Float[Array, "time game"]
+    started: Bool[Array, "*time_game"]
+    actions: Int[Array, "*time_game agent"]
+    log_probability: Float[Array, "*time_game agent"]
+    reward: Float[Array, "*time_game"]
+    terminated: Bool[Array, "*time_game"]
+    done: Bool[Array, "*time_game"]
+    finished_return: Float[Array, "*time_game"]
     """The return of an episode at the step that ended it, 0 elsewhere."""
 
 
@@ -43,7 +43,7 @@ def set_the_stage(
     games: Game[Any, Any], actor: PointerActor, key: PRNGKeyArray
 ) -> Stage:
     """Begins all games; `games` are stacked."""
-    count = games.roster.shape[0]
+    count = how_many(games)
     state, observation = jax.vmap(lambda game, key: game.reset(key))(
         games, jax.random.split(key, count)
     )

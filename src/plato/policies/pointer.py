@@ -5,47 +5,18 @@ agent-openness lemma by pointing at the agents. Both are here, behind one interf
 are the two encoders and the two scorers of its ablation.
 """
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from plato.errors import PlatoError
 from plato.game import Observation
 from plato.masking import masked_log_softmax, masked_softmax, sample, set_statistics
+from plato.policies.config import ActorConfig
 from plato.policies.encoders import MLP, Linear, LSTMCell
 from plato.policies.policy import Policy
-
-
-@dataclass(frozen=True)
-class ActorConfig:
-    """Which member of the family of pointer actors."""
-
-    encoder: Literal["mlp", "lstm"] = "mlp"
-    """What turns the team's summary into the query: an MLP, or an LSTM over time."""
-    scorer: Literal["additive", "dot"] = "additive"
-    """How a query and a key make a score."""
-    query: Literal["pointer", "statistics"] = "pointer"
-    """How the team is summed up: by pointing at agents, or by their statistics."""
-    ego: bool = True
-    """Whether the deciding agent's own features join the query."""
-    context: Literal["none", "statistics", "pointer"] = "none"
-    """What of the tasks it sees joins the query (not in the paper): nothing, their
-    statistics, or what the deciding agent's own key points at among them."""
-    hidden: int = 128
-    """Width of all layers."""
-    depth: int = 1
-    """Layers of each encoder of agents and tasks."""
-    heads: int = 1
-    """Pointers into the team (query pointer)."""
-
-    def __post_init__(self) -> None:
-        for name in ("hidden", "depth", "heads"):
-            if getattr(self, name) < 1:
-                raise PlatoError(f"actor.{name} must be at least 1.")
 
 
 class Features(NamedTuple):
@@ -69,7 +40,7 @@ class TeamStatistics(eqx.Module):
     """Algorithm 1, line 10: statistics over the agents that are present and seen."""
 
     def __call__(self, seen: Observation) -> Float[Array, "agent size"]:
-        others = seen.agents * seen.public
+        others = seen.agents * seen.public[None, :]
         themselves = jnp.eye(seen.agents.shape[0], dtype=bool)[:, :, None]
         views = jnp.where(themselves, seen.agents[None, :, :], others[None, :, :])
         return jax.vmap(set_statistics)(views, _team(seen))
@@ -98,7 +69,7 @@ class AgentPointer(eqx.Module):
 
     def _point(self, seen: Observation):
         own = self.encode(seen.agents)
-        public = self.encode(seen.agents * seen.public)
+        public = self.encode(seen.agents * seen.public[None, :])
         query = self.query_map(own)
         scores = self._scores(self.key_map(public)[None, :, :] + query[:, None, :])
         to_self = self._scores(self.key_map(own) + query)
@@ -175,6 +146,8 @@ class PointerActor(Policy[Memory | None]):
     """The features of NOOP, learned."""
     score: AdditiveScorer | DotScorer
     ego: bool = eqx.field(static=True)
+    actions: int = eqx.field(static=True)
+    """How many actions a task offers."""
     greedy: bool = eqx.field(static=True, default=False)
     """Whether `act` takes the likeliest action instead of drawing one."""
 
@@ -207,6 +180,7 @@ class PointerActor(Policy[Memory | None]):
             noop=jax.random.normal(k_noop, (task_size,)),
             score=_scorer(config, k_score),
             ego=config.ego,
+            actions=features.actions,
         )
 
     def start(self, agents: int) -> Memory | None:
@@ -258,11 +232,11 @@ class PointerActor(Policy[Memory | None]):
 
     def keys(self, seen: Observation) -> Float[Array, "choice hidden"]:
         """Algorithm 1, line 12: a key for NOOP and for each task-action."""
-        tasks, actions = seen.tasks.shape[0], seen.options.shape[2]
         rows = jnp.where(seen.exists[:, None], seen.tasks, 0.0)
-        if actions > 1:
-            which = jnp.tile(jnp.eye(actions), (tasks, 1))
-            rows = jnp.concatenate([jnp.repeat(rows, actions, axis=0), which], axis=1)
+        if self.actions > 1:
+            which = jnp.tile(jnp.eye(self.actions), (rows.shape[0], 1))
+            each = jnp.repeat(rows, self.actions, axis=0)
+            rows = jnp.concatenate([each, which], axis=1)
         return self.encode_task(jnp.concatenate([self.noop[None, :], rows]))
 
 

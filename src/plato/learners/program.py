@@ -1,0 +1,156 @@
+"""Training as one compiled program: runs (setups and seeds) are a batch axis of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from plato.domains.setups import Setup
+from plato.domains.wildfire.game import Wildfire
+from plato.domains.wildfire.paper_noise import with_paper_noise
+from plato.errors import PlatoError
+from plato.game import Game, stack
+from plato.learners.config import MappoConfig
+from plato.learners.mappo import Hyper, Learner, create_learner, update
+from plato.policies.config import ActorConfig
+from plato.seeding import seed_key, whole_number
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """All that a training run depends on."""
+
+    setups: tuple[str, ...]
+    """What to train on."""
+    fleet: bool = False
+    """One policy for each setup instead of one across them all."""
+    seeds: int = 1
+    """Independent trainings, side by side."""
+    seed: int = 42
+    """Of parameters and algorithm; further trainings take the seeds after it."""
+    game_seed: int = 300
+    """Of the games that are played in training."""
+    noise: Literal["independent", "paper"] = "independent"
+    """Whether every episode has its own noise, or the paper's one stream."""
+    checkpoints: int = 20
+    """How many policies to keep along the way, evenly spaced."""
+    actor: ActorConfig = field(default_factory=ActorConfig)
+    mappo: MappoConfig = field(default_factory=MappoConfig)
+
+    def __post_init__(self) -> None:
+        if not self.setups:
+            raise PlatoError("setups is empty; name at least one.")
+        whole_number("seeds", self.seeds, 1)
+        whole_number("seed", self.seed, 0)
+        whole_number("game_seed", self.game_seed, 0)
+        whole_number("checkpoints", self.checkpoints, 1)
+        if not self.fleet and self.mappo.games % len(self.setups):
+            raise PlatoError(
+                f"games={self.mappo.games} cannot be shared evenly by "
+                f"{len(self.setups)} setups; try a multiple of {len(self.setups)}."
+            )
+        recurrent = self.actor.encoder == "lstm"
+        batch = self.mappo.games if recurrent else self.mappo.games * self.mappo.steps
+        if batch % self.mappo.minibatches:
+            raise PlatoError(
+                f"minibatches={self.mappo.minibatches} does not divide the {batch} "
+                f"{'games' if recurrent else 'steps'} of a rollout; choose a divisor."
+            )
+
+    @property
+    def runs(self) -> list["RunName"]:
+        """The trainings of this configuration, in the order of the batch axis."""
+        groups = [(s,) for s in self.setups] if self.fleet else [self.setups]
+        seeds = range(self.seed, self.seed + self.seeds)
+        return [RunName(group, seed) for group in groups for seed in seeds]
+
+
+@dataclass(frozen=True)
+class RunName:
+    """One training: what it plays, and its seed."""
+
+    setups: tuple[str, ...]
+    seed: int
+
+    def __str__(self) -> str:
+        names = "+".join(setup.removesuffix(".toml") for setup in self.setups)
+        return f"{names.replace('/', '-')}-seed{self.seed}"
+
+
+class Program:
+    """The compiled training of a configuration: `start`, then `advance` many times."""
+
+    def __init__(self, config: TrainConfig, setups: dict[str, Setup]) -> None:
+        self.config = config
+        self.runs = config.runs
+        self.games = stack(
+            [
+                _games(config, [setups[name] for name in run.setups], setups)
+                for run in self.runs
+            ]
+        )
+        # Runs of one seed share their beginnings across setups, as the paper's did.
+        self._keys = jnp.stack([seed_key(run.seed) for run in self.runs])
+        self._game_keys = jnp.stack(
+            [seed_key(config.game_seed + run.seed - config.seed) for run in self.runs]
+        )
+        self._hyper = Hyper.of(config.mappo)
+        mapped = partial(_over_runs, len(self.runs))
+        self._create = jax.jit(mapped(partial(_create, config)))
+        step = partial(update, config.mappo, self._hyper)
+        self._update = jax.jit(mapped(step), donate_argnums=1)
+
+    @property
+    def steps_per_update(self) -> int:
+        """Environment steps of one `advance`, over all runs."""
+        return self.config.mappo.games * self.config.mappo.steps * len(self.runs)
+
+    def start(self) -> Learner:
+        """New learners, one for each run, stacked."""
+        return self._create(self.games, self._keys, self._game_keys)
+
+    def advance(self, learner: Learner) -> tuple[Learner, dict[str, Array]]:
+        """One update of every run; the learner given is used up."""
+        return self._update(self.games, learner, self._keys, self._game_keys)
+
+
+def of_run(tree: Any, index: int) -> Any:
+    """One run's part of something stacked over runs."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
+def _create(config: TrainConfig, games: Game[Any, Any], key: Any, game_key: Any):
+    return create_learner(config.mappo, config.actor, games, key=key, game_key=game_key)
+
+
+def _over_runs(runs: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Maps over the first axis; a single run is not mapped, which compiles faster."""
+    if runs > 1:
+        return jax.vmap(function)
+
+    def single(*arguments: Any) -> Any:
+        result = function(*of_run(arguments, 0))
+        return jax.tree.map(lambda leaf: leaf[None], result)
+
+    return single
+
+
+def _games(
+    config: TrainConfig, setups: list[Setup], everything: dict[str, Setup]
+) -> Game[Any, Any]:
+    """The games of one run, stacked: its setups in turn, all with the same capacity."""
+    rows = {
+        "agents": max(len(s.config.agent.agents) for s in everything.values()),
+        "tasks": max(len(s.config.fire_cells) for s in everything.values()),
+    }
+    games: list[Game[Any, Any]] = []
+    for setup in setups:
+        game = Wildfire.from_config(setup.config, **rows)
+        fixed = config.noise == "paper"
+        games.append(with_paper_noise(game, setup.config) if fixed else game)
+    each = config.mappo.games // len(setups)
+    return jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), stack(games))

@@ -1,0 +1,34 @@
+"""Which pointer actor to build. Imports nothing heavy: the command line reads it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from plato.errors import PlatoError
+
+
+@dataclass(frozen=True)
+class ActorConfig:
+    """Which member of the family of pointer actors."""
+
+    encoder: Literal["mlp", "lstm"] = "mlp"
+    """What turns the team's summary into the query: an MLP, or an LSTM over time."""
+    scorer: Literal["additive", "dot"] = "additive"
+    """How a query and a key make a score."""
+    query: Literal["pointer", "statistics"] = "pointer"
+    """How the team is summed up: by pointing at agents, or by their statistics."""
+    ego: bool = True
+    """Whether the deciding agent's own features join the query."""
+    context: Literal["none", "statistics", "pointer"] = "none"
+    """What of the tasks it sees joins the query (not in the paper): nothing, their
+    statistics, or what the deciding agent's own key points at among them."""
+    hidden: int = 128
+    """Width of all layers."""
+    depth: int = 2
+    """Layers of each encoder of agents and tasks."""
+    heads: int = 1
+    """Pointers into the team (query pointer)."""
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "depth", "heads"):
+            if getattr(self, name) < 1:
+                raise PlatoError(f"actor.{name} must be at least 1.")

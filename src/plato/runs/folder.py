@@ -1,0 +1,138 @@
+"""The folder of a training run: what it is, how it goes, and where to go on from.
+
+config.toml               everything the run depends on
+environment.json          versions and device it ran with
+metrics/RUN.jsonl         one line for each update
+checkpoints/RUN/N.safetensors   the policy after N updates
+state.safetensors         all that is needed to go on
+SUMMARY.md, curve.png     written at the end
+"""
+
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import plato
+from plato.configuration import from_mapping, read_toml, to_mapping, to_toml
+from plato.errors import PlatoError
+from plato.files import write_json, write_text
+from plato.learners.mappo import Learner
+from plato.learners.program import RunName, TrainConfig
+from plato.policies.pointer import Features, PointerActor
+from plato.runs.checkpoint import save_actor
+from plato.runs.tensors import read_header, read_tree, write_tree
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Reads and writes the files of one folder."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path, config: TrainConfig) -> "RunFolder":
+        """A new folder; one that holds a run already is not touched."""
+        if (path / "config.toml").exists():
+            raise PlatoError(
+                f"{path}: holds a run already; continue it with "
+                f"`plato train --resume {path}`, or choose another --out."
+            )
+        folder = cls(path)
+        write_text(path / "config.toml", to_toml(to_mapping(config)))
+        write_json(path / "environment.json", environment())
+        return folder
+
+    def config(self) -> TrainConfig:
+        """The configuration the run was begun with."""
+        path = self.path / "config.toml"
+        if not path.exists():
+            raise PlatoError(
+                f"{self.path}: is not the folder of a run (no config.toml)."
+            )
+        try:
+            return from_mapping(TrainConfig, read_toml(path))
+        except PlatoError as error:
+            raise PlatoError(f"{path}: {error}") from None
+
+    def save_state(self, learner: Learner, update: int) -> None:
+        """Writes all that is needed to go on."""
+        header = {"kind": "state", "version": plato.__version__, "update": update}
+        write_tree(self.path / "state.safetensors", learner, header)
+
+    def load_state(self, like: Learner) -> tuple[Learner, int] | None:
+        """Where the run stands, or None if it was stopped before its first save."""
+        path = self.path / "state.safetensors"
+        if not path.exists():
+            return None
+        update = read_header(path)["update"]
+        return jax.device_put(read_tree(path, like)), update
+
+    def metrics_path(self, run: RunName) -> Path:
+        return self.path / "metrics" / f"{run}.jsonl"
+
+    def keep_metrics(self, runs: Sequence[RunName], updates: int) -> None:
+        """Forgets what was written after the state that the run goes on from."""
+        for run in runs:
+            path = self.metrics_path(run)
+            lines = path.read_text().splitlines() if path.exists() else []
+            write_text(path, "".join(f"{line}\n" for line in lines[:updates]))
+
+    def add_metrics(self, runs: Sequence[RunName], rows: list[dict[str, Any]]) -> None:
+        """Appends the metrics of some updates, given for all runs together."""
+        for i, run in enumerate(runs):
+            text = "".join(
+                json.dumps({name: _number(values[i]) for name, values in row.items()})
+                + "\n"
+                for row in rows
+            )
+            try:
+                with self.metrics_path(run).open("a") as file:
+                    file.write(text)
+            except OSError as error:
+                raise PlatoError(
+                    f"{self.metrics_path(run)}: cannot be written ({error.strerror})."
+                ) from None
+
+    def read_metrics(self, run: RunName) -> list[dict[str, float]]:
+        return [json.loads(x) for x in self.metrics_path(run).read_text().splitlines()]
+
+    def checkpoint_path(self, run: RunName, update: int) -> Path:
+        return self.path / "checkpoints" / str(run) / f"{update:06d}.safetensors"
+
+    def checkpoints(self, run: RunName) -> list[Path]:
+        """All policies kept of a run, the last one last."""
+        return sorted((self.path / "checkpoints" / str(run)).glob("*.safetensors"))
+
+    def save_policy(
+        self, run: RunName, actor: PointerActor, features: Features, update: int
+    ) -> Path:
+        """Keeps the policy of one run as it is after some updates."""
+        path = self.checkpoint_path(run, update)
+        about = {"setups": list(run.setups), "seed": run.seed, "update": update}
+        save_actor(path, actor, self.config().actor, features, about)
+        return path
+
+
+def environment() -> dict[str, Any]:
+    """The versions and the device that results may depend on."""
+    device = jax.devices()[0]
+    return {
+        "plato": plato.__version__,
+        "jax": jax.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "device": device.device_kind,
+        "devices": jax.device_count(),
+    }
+
+
+def _number(value: Any) -> float | int:
+    number = value.item()
+    return round(number, 6) if isinstance(number, float) else number

@@ -1,0 +1,65 @@
+"""SUMMARY.md of a finished run: what it was, how it went, what came of it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from plato.evaluation.evaluate import Evaluation
+from plato.evaluation.metrics import METRICS, mean_and_std
+from plato.files import write_text
+from plato.runs.folder import RunFolder
+
+
+def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
+    """Writes SUMMARY.md and, where Matplotlib is installed, curve.png."""
+    config = folder.config()
+    with_curve = draw_curve(folder, folder.path / "curve.png")
+    about = json.loads((folder.path / "environment.json").read_text())
+    first = results[0]
+    last = first.first_seed + first.episodes - 1
+    header = ["setup", "policy", *(METRICS[name].label for name in METRICS)]
+    rows = [header, ["---"] * 2 + ["---:"] * len(METRICS)]
+    for result in results:
+        cells = [mean_and_std(result.metrics[name]) for name in METRICS]
+        numbers = [f"{mean:z.2f} ± {std:.2f}" for mean, std in cells]
+        rows.append([result.setup, result.policy, *numbers])
+    lines = [
+        f"# {', '.join(config.setups)}",
+        "",
+        f"{len(config.runs)} training(s) of {config.mappo.updates} updates × "
+        f"{config.mappo.games} games × {config.mappo.steps} steps on {about['device']} "
+        f"(PLATO {about['plato']}, JAX {about['jax']}). All settings: `config.toml`.",
+        "",
+        *(["![Learning curves](curve.png)", ""] if with_curve else []),
+        f"The last policies, sampled, over {first.episodes} episodes (seeds "
+        f"{first.first_seed}–{last}, {first.noise} noise), mean ± sample standard "
+        f"deviation:",
+        "",
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]
+    write_text(folder.path / "SUMMARY.md", "\n".join(lines) + "\n")
+
+
+def draw_curve(folder: RunFolder, path: Path) -> bool:
+    """Draws the return of finished episodes over steps; False without Matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    config = folder.config()
+    steps = config.mappo.games * config.mappo.steps
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.add_subplot()
+    for run in config.runs:
+        rows = [row for row in folder.read_metrics(run) if row["episodes"]]
+        x = [row["update"] * steps for row in rows]
+        axes.plot(x, [row["return"] for row in rows], label=str(run), linewidth=1.2)
+    axes.set_xlabel("environment steps")
+    axes.set_ylabel("return of finished episodes")
+    axes.grid(alpha=0.3)
+    if len(config.runs) <= 8:
+        axes.legend(fontsize=8)
+    aside = path.with_name(".curve.png")
+    figure.savefig(aside, dpi=150)
+    aside.replace(path)
+    return True

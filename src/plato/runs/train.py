@@ -1,0 +1,152 @@
+"""The loop around the compiled updates: report, save, stop well, go on later."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from plato.domains.setups import load_setup
+from plato.errors import PlatoError
+from plato.learners.mappo import features_of
+from plato.learners.program import Program, of_run
+from plato.runs.folder import RunFolder
+
+SAVE_SECONDS = 30.0
+REPORT_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How a training goes, for whoever shows it."""
+
+    update: int
+    updates: int
+    steps_per_second: float
+    seconds_left: float
+    metrics: dict[str, np.ndarray]
+    """The latest update's, one number for each run."""
+
+
+Report = Callable[[Progress], None]
+
+
+def train(folder: RunFolder, report: Report = lambda progress: None) -> bool:
+    """Trains what a folder says from where it stands; whether it came to the end.
+
+    It stops early at the first Ctrl-C, between two updates, with everything saved.
+    Whenever it is killed, calling it again ends with the same policies, bit for bit.
+    """
+    config = folder.config()
+    setups = {name: load_setup(name) for name in config.setups}
+    program = Program(config, setups)
+    learner, done = program.start(), 0
+    stored = folder.load_state(jax.eval_shape(lambda: learner))
+    if stored is not None:
+        learner, done = stored
+    folder.keep_metrics(program.runs, done)
+    loop = _Loop(folder, program, report, done)
+    with _ctrl_c() as stop:
+        while loop.update < config.mappo.updates and not stop.is_set():
+            learner = loop.step(learner)
+        loop.flush()
+        folder.save_state(learner, loop.update)
+    return loop.update == config.mappo.updates
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C sets; the second one interrupts as usual."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    usual = signal.getsignal(signal.SIGINT)
+
+    def ask(*_: Any) -> None:
+        asked.set()
+        signal.signal(signal.SIGINT, usual)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+class _Loop:
+    """Between two updates: what to write and when. The results do not depend on it."""
+
+    def __init__(
+        self, folder: RunFolder, program: Program, report: Report, update: int
+    ) -> None:
+        self.folder, self.program, self.report = folder, program, report
+        self.update, self.first = update, update
+        self.begun = self.saved = self.reported = time.monotonic()
+        self.pending: list[dict[str, Any]] = []
+        self.features = features_of(of_run(program.games, 0))
+        updates, keep = program.config.mappo.updates, program.config.checkpoints
+        self.kept = {round(updates * (i + 1) / keep) for i in range(min(keep, updates))}
+
+    def step(self, learner: Any) -> Any:
+        learner, metrics = self.program.advance(learner)
+        self.update += 1
+        self.pending.append(
+            {"update": np.full(len(self.program.runs), self.update)} | metrics
+        )
+        now = time.monotonic()
+        if self.update == self.first + 1 or now - self.reported > REPORT_SECONDS:
+            self.flush()
+        if self.update in self.kept:
+            self._keep_policies(learner)
+        if now - self.saved > SAVE_SECONDS:
+            self.flush()
+            self.folder.save_state(learner, self.update)
+            self.saved = time.monotonic()
+        return learner
+
+    def flush(self) -> None:
+        """Writes and shows the metrics that have come up since the last time."""
+        if not self.pending:
+            return
+        rows, self.pending = jax.device_get(self.pending), []
+        for row in rows:
+            _refuse_nonsense(row, self.folder)
+        self.folder.add_metrics(self.program.runs, rows)
+        self.reported = time.monotonic()
+        # The first update compiles; it says nothing about the speed of the others.
+        if self.update == self.first + 1:
+            self.begun = self.reported
+        played = self.update - self.first - 1
+        seconds = max(self.reported - self.begun, 1e-9)
+        left = self.program.config.mappo.updates - self.update
+        self.report(
+            Progress(
+                update=self.update,
+                updates=self.program.config.mappo.updates,
+                steps_per_second=played * self.program.steps_per_update / seconds,
+                seconds_left=left * seconds / played if played else float("nan"),
+                metrics=rows[-1],
+            )
+        )
+
+    def _keep_policies(self, learner: Any) -> None:
+        actors = jax.device_get(learner.networks.actor)
+        for i, run in enumerate(self.program.runs):
+            actor = of_run(actors, i)
+            self.folder.save_policy(run, actor, self.features, self.update)
+
+
+def _refuse_nonsense(row: dict[str, Any], folder: RunFolder) -> None:
+    for name, values in row.items():
+        if not np.isfinite(values).all():
+            raise PlatoError(
+                f"{name} is not a number at update {int(row['update'][0])}; the last "
+                f"good state is in {folder.path}: lower the learning rates, or scale "
+                f"the rewards, and begin anew."
+            )

@@ -1,0 +1,206 @@
+"""Losses, scales and sequences against small computations of their own."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from plato.domains.setups import load_setup
+from plato.domains.wildfire.game import Wildfire
+from plato.errors import PlatoError
+from plato.game import stack
+from plato.learners.config import MappoConfig
+from plato.learners.mappo import (
+    Batch,
+    Hyper,
+    Rates,
+    Scale,
+    create_learner,
+    has_choice,
+    losses,
+    policy_along,
+    prepare,
+    update,
+)
+from plato.learners.program import TrainConfig
+from plato.learners.rollout import rollout
+from plato.policies.config import ActorConfig
+
+CONFIG = MappoConfig(games=3, steps=9, updates=5, epochs=2, minibatches=3)
+KEYS = {"key": jax.random.key(1), "game_key": jax.random.key(2)}
+
+
+def games(count: int = 3, **fields):
+    config = replace(load_setup("wildfire-3x3-S3").config, max_steps=6, **fields)
+    return stack([Wildfire.from_config(config, agents=4, tasks=5)] * count)
+
+
+def played(encoder: Literal["mlp", "lstm"] = "mlp"):
+    """A learner, the games it played, and the batch it would learn from."""
+    actor = ActorConfig(hidden=8, encoder=encoder)
+    learner = create_learner(CONFIG, actor, games(), **KEYS)
+    stage, experience = rollout(
+        games(), learner.networks.actor, learner.stage, jax.random.key(3), 9
+    )
+    _, batch = prepare(CONFIG, Hyper.of(CONFIG), learner, experience)
+    return learner, stage, experience, batch
+
+
+def test_an_untouched_policy_has_ratio_one():
+    """Playing and learning see the same policy: KL 0, nothing clipped, in any form."""
+    for encoder in ("mlp", "lstm"):
+        learner, _, _, batch = played(encoder)
+        loss, metrics = losses(
+            jnp.asarray(0.2), jnp.asarray(0.0), batch, batch.memory, learner.networks
+        )
+        assert float(metrics["kl"]) == pytest.approx(0, abs=1e-6)
+        assert float(metrics["clipped"]) == 0
+        choice = np.asarray(has_choice(batch.observation))
+        each = np.broadcast_to(np.asarray(batch.advantage)[..., None], choice.shape)
+        assert each[choice].mean() == pytest.approx(0, abs=1e-5)
+        assert each[choice].std() == pytest.approx(1, rel=1e-3)
+        assert np.isfinite(float(loss))
+
+
+def test_the_policy_loss_is_the_clipped_one():
+    learner, _, _, batch = played()
+    shift = jnp.where(jnp.arange(27) % 2 == 0, 0.5, -0.5)[None, :, None]
+    old = replace(batch, log_probability=batch.log_probability - shift)
+    _, metrics = losses(
+        jnp.asarray(0.2), jnp.asarray(0.0), old, old.memory, learner.networks
+    )
+    choice = np.asarray(has_choice(batch.observation))
+    ratio = np.broadcast_to(np.exp(np.asarray(shift)), choice.shape)
+    gain = np.broadcast_to(np.asarray(batch.advantage)[..., None], choice.shape)
+    expected = np.minimum(ratio * gain, np.clip(ratio, 0.8, 1.2) * gain)[choice].mean()
+    assert float(metrics["policy_loss"]) == pytest.approx(-expected, rel=1e-4)
+    assert float(metrics["clipped"]) == 1
+
+
+def test_the_value_loss_is_the_clipped_one():
+    learner, _, _, batch = played()
+    value = np.asarray(jax.vmap(jax.vmap(learner.networks.critic))(batch.observation))
+    old = jnp.asarray(value + 1.0)  # clipped: the new value counts as old - 0.2
+    batch = replace(batch, value=old, target=jnp.asarray(value + 3.0))
+    _, metrics = losses(
+        jnp.asarray(0.2), jnp.asarray(0.0), batch, batch.memory, learner.networks
+    )
+    assert float(metrics["value_loss"]) == pytest.approx(0.5 * 3.0**2, rel=1e-4)
+
+
+def test_those_without_a_choice_are_not_taught():
+    """What absent agents did, or those with NOOP only, changes no gradient."""
+    learner, _, _, batch = played()
+    choice = has_choice(batch.observation)
+    assert not choice.all()
+    odd = replace(
+        batch,
+        log_probability=jnp.where(choice, batch.log_probability, 7.0),
+    )
+    gradient = jax.grad(losses, argnums=4, has_aux=True)
+    weights = (jnp.asarray(0.2), jnp.asarray(0.1))
+    one, _ = gradient(*weights, batch, None, learner.networks)
+    other, _ = gradient(*weights, odd, None, learner.networks)
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def test_an_lstm_learns_through_the_memories_it_had():
+    """Along time, a rollout has the very log-probabilities it was played by."""
+    learner, stage, experience, batch = played("lstm")
+    assert batch.started.shape == (9, 3)
+    logs = policy_along(learner.networks.actor, batch, learner.stage.memory)
+    taken = jnp.take_along_axis(logs, batch.actions[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(taken, experience.log_probability, atol=1e-5)
+    assert experience.started[0].all()
+    assert experience.started[6].all()  # episodes of six steps
+    assert not np.allclose(stage.memory.hidden, 0)
+
+
+def test_values_beyond_a_time_limit_are_counted_on():
+    _, _, experience, _ = played()
+    assert experience.done[5].all()
+    assert not experience.terminated[5].any()
+    after = experience.final_observation.tasks[5]
+    assert not np.array_equal(after, experience.observation.tasks[6])
+
+
+def test_the_scale_is_that_of_the_returns():
+    returns = jnp.asarray([[1.0, 3.0], [5.0, 7.0]])
+    mean, spread = Scale.create().updated(returns).moments()
+    assert float(mean) == pytest.approx(4.0)
+    assert float(spread) == pytest.approx(np.std([1, 3, 5, 7]), rel=1e-4)
+    mean, spread = Scale.create().moments()
+    assert (float(mean), float(spread)) == (0.0, 1.0)
+
+
+def test_rates_fall_as_they_should():
+    hyper = Hyper.of(replace(CONFIG, entropy=0.1, entropy_end=0.001, rate_end=0.05))
+    first, middle, last = (Rates.at(hyper, jnp.asarray(p)) for p in (0.0, 0.5, 1.0))
+    assert float(first.entropy) == pytest.approx(0.1)
+    assert float(middle.entropy) == pytest.approx(0.01)
+    assert float(last.entropy) == pytest.approx(0.001)
+    assert float(first.actor) == pytest.approx(CONFIG.actor_rate)
+    assert float(last.critic) == pytest.approx(0.05 * CONFIG.critic_rate)
+
+
+def test_no_recompilation_on_the_second_update():
+    traces = 0
+
+    def counted(*arguments):
+        nonlocal traces
+        traces += 1
+        return update(CONFIG, Hyper.of(CONFIG), *arguments)
+
+    step = jax.jit(counted)
+    learner = create_learner(CONFIG, ActorConfig(hidden=8), games(), **KEYS)
+    for _ in range(3):
+        learner, metrics = step(games(), learner, KEYS["key"], KEYS["game_key"])
+        assert all(np.isfinite(np.asarray(v)).all() for v in metrics.values())
+    assert traces == 1
+    assert int(learner.update) == 3
+
+
+def test_spare_rows_do_not_change_what_is_learned():
+    """Capacity is memory, not meaning, in training too (to float tolerance)."""
+    config = load_setup("wildfire-3x3-S3").config
+    learned = []
+    for rows in ({"agents": 3, "tasks": 4}, {"agents": 6, "tasks": 9}):
+        some = stack([Wildfire.from_config(config, **rows)] * 3)
+        learner = create_learner(CONFIG, ActorConfig(hidden=8), some, **KEYS)
+        step = jax.jit(partial(update, CONFIG, Hyper.of(CONFIG)))
+        for _ in range(2):
+            learner, _ = step(some, learner, KEYS["key"], KEYS["game_key"])
+        learned.append(jax.tree.leaves(learner.networks))
+    for one, other in zip(*learned, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"mappo": MappoConfig(games=10, steps=10, minibatches=7)}, "minibatches=7"),
+        (
+            {
+                "actor": ActorConfig(encoder="lstm"),
+                "mappo": MappoConfig(games=10, steps=8, minibatches=4),
+            },
+            "10 games of a rollout",
+        ),
+        ({"setups": ()}, "setups is empty"),
+        ({"setups": ("a", "b", "c")}, "games=256 cannot be shared evenly by 3 setups"),
+        ({"seeds": 0}, "seeds must be from 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused(fields, words):
+    with pytest.raises(PlatoError, match=words):
+        TrainConfig(**({"setups": ("wildfire-3x3-S3",)} | fields))
+
+
+def test_batches_know_their_form():
+    _, _, _, batch = played()
+    assert isinstance(batch, Batch)
+    assert batch.started.shape == (1, 27)

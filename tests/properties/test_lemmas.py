@@ -1,0 +1,183 @@
+"""The paper's lemmas and theorems about the actor and the critic, as properties."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moments import FEATURES, ROWS, actor_configs, moments, rearranged, with_spare_rows
+from plato.game import Observation
+from plato.policies.config import ActorConfig
+from plato.policies.critic import GraphCritic
+from plato.policies.pointer import AgentPointer, PointerActor
+
+CRITIC = GraphCritic.create(FEATURES, 8, 2, key=jax.random.key(1))
+
+
+def close(one, other) -> None:
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+@cache
+def build(config: ActorConfig) -> PointerActor:
+    actor = PointerActor.create(config, FEATURES, key=jax.random.key(0))
+    # Scores far from uniform, so that a wrong one is seen.
+    return jax.tree.map(lambda leaf: 3 * leaf, actor)
+
+
+@jax.jit
+def log_policy(actor: PointerActor, seen: Observation):
+    return actor.log_policy(seen, actor.start(seen.agents.shape[0]))[0]
+
+
+def logs(config: ActorConfig, seen: Observation) -> np.ndarray:
+    """Log-policies, computed in arrays that fit all moments: one compilation each."""
+    agents, tasks = seen.options.shape[:2]
+    roomy = with_spare_rows(seen, *ROWS, seed=0)
+    result = np.asarray(log_policy(build(config), roomy))
+    assert np.isfinite(result).all()
+    return result[:agents, : tasks + 1]
+
+
+def policy(config: ActorConfig, seen: Observation) -> np.ndarray:
+    return np.exp(logs(config, seen))
+
+
+@jax.jit
+def value(seen: Observation):
+    return CRITIC(seen)
+
+
+@given(actor_configs, moments(), st.randoms(use_true_random=False))
+def test_lemma_1_and_theorem_1_the_actor_does_not_depend_on_order(config, seen, random):
+    agents, tasks = (list(range(n)) for n in seen.options.shape[:2])
+    random.shuffle(agents)
+    random.shuffle(tasks)
+    moved = policy(config, rearranged(seen, np.array(agents), np.array(tasks, int)))
+    choices = [0, *(1 + np.array(tasks, int))]
+    close(moved, policy(config, seen)[agents][:, choices])
+
+
+@given(moments(), st.randoms(use_true_random=False))
+def test_theorem_1_the_critic_does_not_depend_on_order(seen, random):
+    agents, tasks = (list(range(n)) for n in seen.options.shape[:2])
+    random.shuffle(agents)
+    random.shuffle(tasks)
+    moved = rearranged(seen, np.array(agents), np.array(tasks, int))
+    one, other = (with_spare_rows(m, *ROWS, seed=0) for m in (seen, moved))
+    close(value(one), value(other))
+
+
+@given(actor_configs, moments(), st.integers(0, 2**31))
+def test_theorem_1_masked_rows_change_nothing(config, seen, seed):
+    agents, tasks = seen.options.shape[:2]
+    rubbish = with_spare_rows(seen, *ROWS, seed=seed)
+    other = np.exp(np.asarray(log_policy(build(config), rubbish)))
+    close(other[:agents, : tasks + 1], policy(config, seen))
+    assert (other[:agents, tasks + 1 :] == 0).all()
+    close(value(rubbish), value(with_spare_rows(seen, *ROWS, seed=0)))
+
+
+@given(actor_configs, moments())
+def test_task_openness_the_support_is_what_is_offered(config, seen):
+    found, offered = logs(config, seen), np.asarray(seen.action_mask)
+    np.testing.assert_allclose(np.exp(found).sum(axis=1), 1, rtol=1e-5)
+    assert (np.exp(found[~offered]) == 0).all()
+    assert (found[offered] > -1e4).all()
+
+
+@given(actor_configs.filter(lambda c: c.context == "none"), moments(min_tasks=3))
+def test_task_openness_log_odds_survive_a_third_task(config, seen):
+    """Whether task 2 is there has no say in how tasks 0 and 1 compare."""
+    everyone = np.arange(seen.options.shape[0])
+    both = jnp.ones_like(seen.options)
+    seen = Observation(**{**vars(seen), "options": both})
+    without = rearranged(seen, everyone, np.arange(2))
+    with_it, alone = logs(config, seen)[:, 1:3], logs(config, without)[:, 1:3]
+    np.testing.assert_allclose(
+        with_it[:, 0] - with_it[:, 1], alone[:, 0] - alone[:, 1], rtol=1e-3, atol=1e-4
+    )
+
+
+@given(moments(), st.integers(1, 2), st.integers(0, 4))
+def test_agent_openness_weights_survive_a_third_agent(seen, heads, leaves):
+    """When one agent leaves, the others' attention keeps its proportions."""
+    config = ActorConfig(hidden=8, heads=heads)
+    pointer = build(config).team
+    assert isinstance(pointer, AgentPointer)
+    count = seen.options.shape[0]
+    leaves %= count
+    after = Observation(**{**vars(seen), "present": seen.present.at[leaves].set(False)})
+    before = np.asarray(pointer.weights(seen))
+    later = np.asarray(pointer.weights(after))
+    team = np.asarray(seen.sees_agents)
+    assert (later[:, leaves] == 0).all()
+    assert (before[~team] == 0).all()
+    for i in range(count):
+        rest = [j for j in range(count) if j != leaves and team[i, j]]
+        if rest:
+            kept = before[i, rest] / before[i, rest].sum(axis=0)
+            np.testing.assert_allclose(later[i, rest], kept, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(later[i, rest].sum(axis=0), 1, rtol=1e-5)
+
+
+@given(actor_configs, moments())
+def test_without_a_task_noop_is_certain(config, seen):
+    nothing = Observation(
+        **{
+            **vars(seen),
+            "exists": jnp.zeros_like(seen.exists),
+            "options": jnp.zeros_like(seen.options),
+        }
+    )
+    probabilities = policy(config, nothing)
+    np.testing.assert_allclose(probabilities[:, 0], 1, rtol=1e-6)
+
+
+@given(actor_configs)
+def test_nobody_and_nothing_is_a_moment_too(config):
+    """No agent present, no task: finite values, and gradients that are finite."""
+    empty = Observation(
+        agents=jnp.zeros((2, 3)),
+        present=jnp.zeros(2, bool),
+        tasks=jnp.zeros((2, 2)),
+        exists=jnp.zeros(2, bool),
+        public=jnp.ones(3, bool),
+        sees_agents=jnp.ones((2, 2), bool),
+        sees_tasks=jnp.ones((2, 2), bool),
+        options=jnp.zeros((2, 2, 1), bool),
+    )
+    assert np.isfinite(float(value(empty)))
+
+    def total(actor):
+        logs, _ = actor.log_policy(empty, actor.start(2))
+        return jnp.sum(jnp.where(empty.action_mask, logs, 0.0))
+
+    for leaf in jax.tree.leaves(jax.grad(total)(build(config))):
+        assert np.isfinite(np.asarray(leaf)).all()
+    for leaf in jax.tree.leaves(jax.grad(lambda critic: critic(empty))(CRITIC)):
+        assert np.isfinite(np.asarray(leaf)).all()
+
+
+@pytest.mark.parametrize("query", ["pointer", "statistics"])
+def test_only_ego_tells_agents_apart_by_statistics(query):
+    """Algorithm 1 as printed gives the same query to everyone who sees everything."""
+    random = np.random.default_rng(0)
+    seen = Observation(
+        agents=jnp.asarray(random.normal(size=(3, 3)), jnp.float32),
+        present=jnp.ones(3, bool),
+        tasks=jnp.asarray(random.normal(size=(4, 2)), jnp.float32),
+        exists=jnp.ones(4, bool),
+        public=jnp.ones(3, bool),
+        sees_agents=jnp.ones((3, 3), bool),
+        sees_tasks=jnp.ones((3, 4), bool),
+        options=jnp.ones((3, 4, 1), bool),
+    )
+    config = ActorConfig(query=query, ego=False, hidden=8)
+    query_rows, _ = build(config).query(seen, None)
+    same = np.allclose(query_rows[0], query_rows[1], atol=1e-6)
+    assert same == (query == "statistics")

@@ -1,0 +1,246 @@
+"""Runs: folders, checkpoints, resuming bit for bit, and what is refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import plato
+from plato.errors import PlatoError
+from plato.learners.config import MappoConfig
+from plato.learners.program import Program, TrainConfig
+from plato.policies.config import ActorConfig
+from plato.policies.pointer import Features, PointerActor
+from plato.runs import train as loop
+from plato.runs.checkpoint import load_actor, save_actor
+from plato.runs.folder import RunFolder
+from plato.runs.train import train
+
+SMALL = TrainConfig(
+    setups=("wildfire-2x3-S3",),
+    seeds=2,
+    checkpoints=2,
+    actor=ActorConfig(hidden=8),
+    mappo=MappoConfig(games=4, steps=10, updates=6, epochs=2, minibatches=2),
+)
+
+
+def contents(folder: RunFolder) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder.path)): path.read_bytes()
+        for path in sorted(folder.path.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> RunFolder:
+    folder = RunFolder.create(tmp_path_factory.mktemp("runs") / "whole", SMALL)
+    assert train(folder)
+    return folder
+
+
+def test_a_run_leaves_all_that_is_needed(finished):
+    files = contents(finished)
+    for run in ("wildfire-2x3-S3-seed42", "wildfire-2x3-S3-seed43"):
+        assert f"checkpoints/{run}/000003.safetensors" in files
+        assert f"checkpoints/{run}/000006.safetensors" in files
+        lines = files[f"metrics/{run}.jsonl"].decode().splitlines()
+        assert [json.loads(line)["update"] for line in lines] == [1, 2, 3, 4, 5, 6]
+    assert finished.config() == SMALL
+    about = json.loads(files["environment.json"])
+    assert about["plato"] == plato.__version__
+    assert about["jax"] == jax.__version__
+    different = {files[f"metrics/{SMALL.runs[i]}.jsonl"] for i in range(2)}
+    assert len(different) == 2
+
+
+@pytest.mark.parametrize("after", [1, 3, 4])
+def test_resume_equals_uninterrupted(finished, tmp_path, monkeypatch, after):
+    """Killed at any moment and begun again: the same files, bit for bit."""
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    folder = RunFolder.create(tmp_path / "killed", SMALL)
+
+    class Killed(BaseException):
+        pass
+
+    def kill(progress):
+        if progress.update == after:
+            raise Killed
+
+    monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
+    with pytest.raises(Killed):
+        train(folder, kill)
+    assert train(folder)
+    assert contents(folder) == contents(finished)
+
+
+def test_sigkill_loses_nothing(finished, tmp_path):
+    """A real process, really killed, in the middle of its updates."""
+    folder = RunFolder.create(tmp_path / "killed", SMALL)
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from plato.runs import train as loop\n"
+        "from plato.runs.folder import RunFolder\n"
+        "loop.SAVE_SECONDS = 0.0; loop.REPORT_SECONDS = 0.0\n"
+        "folder = RunFolder(Path(sys.argv[1]))\n"
+        "loop.train(folder, lambda progress: print(progress.update, flush=True))"
+    )
+    cache = str(Path(".pytest_cache/jax").resolve())
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(folder.path)],
+        env=os.environ | {"JAX_COMPILATION_CACHE_DIR": cache},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if int(line) >= 3:
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert train(folder)
+    assert contents(folder) == contents(finished)
+
+
+def test_ctrl_c_saves_and_stops(finished, tmp_path):
+    folder = RunFolder.create(tmp_path / "stopped", SMALL)
+
+    def press(progress):
+        if progress.update == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+
+    usual = signal.getsignal(signal.SIGINT)
+    assert not train(folder, press)
+    assert signal.getsignal(signal.SIGINT) is usual
+    assert (folder.path / "state.safetensors").exists()
+    assert train(folder)
+    assert contents(folder) == contents(finished)
+
+
+def test_seeds_run_side_by_side_as_they_run_alone(finished, tmp_path):
+    alone = RunFolder.create(tmp_path / "alone", replace(SMALL, seeds=1))
+    train(alone)
+    run = SMALL.runs[0]
+    one = load_actor(alone.checkpoints(run)[-1])
+    other = load_actor(finished.checkpoints(run)[-1])
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+
+
+def test_a_fleet_and_a_generalist():
+    setups = ("wildfire-2x3-S3", "wildfire-3x3-S1")
+    loaded = {name: plato.load_setup(name) for name in setups}
+    fleet = Program(replace(SMALL, setups=setups, fleet=True), loaded)
+    assert [str(run) for run in fleet.runs] == [
+        "wildfire-2x3-S3-seed42",
+        "wildfire-2x3-S3-seed43",
+        "wildfire-3x3-S1-seed42",
+        "wildfire-3x3-S1-seed43",
+    ]
+    learner, metrics = fleet.advance(fleet.start())
+    assert metrics["return"].shape == (4,)
+    assert learner.stage.started.shape == (4, 4)
+    general: Any = Program(replace(SMALL, setups=setups), loaded)
+    assert len(general.runs) == 2
+    sizes = np.asarray(general.games.rules.size)  # run, game, task
+    assert (sizes[0, :2, 2:] == 0).all()  # two games of 2x3, with two fires
+    assert (sizes[0, 2:] > 0).all()  # two of 3x3, with four
+    _, metrics = general.advance(general.start())
+    assert metrics["return"].shape == (2,)
+
+
+def test_training_under_the_papers_noise():
+    config = replace(SMALL, noise="paper", seeds=1)
+    loaded = {name: plato.load_setup(name) for name in config.setups}
+    program = Program(config, loaded)
+    _, metrics = program.advance(program.start())
+    assert np.isfinite(np.asarray(metrics["value_loss"])).all()
+
+
+def test_a_policy_learns():
+    """A few seconds of training are enough to beat chance on a closed setup."""
+    config = replace(
+        SMALL,
+        setups=("wildfire-2x3-S3",),
+        seeds=1,
+        actor=ActorConfig(hidden=32, depth=1),
+        mappo=MappoConfig(
+            games=16, steps=25, updates=60, minibatches=2, entropy=0.03, actor_rate=2e-3
+        ),
+    )
+    loaded = {name: plato.load_setup(name) for name in config.setups}
+    program = Program(config, loaded)
+    learner = program.start()
+    for _ in range(60):
+        learner, _ = program.advance(learner)
+    actor = jax.tree.map(lambda leaf: leaf[0], learner.networks.actor)
+    trained = plato.evaluate(actor, "wildfire-2x3-S3", episodes=400).metrics["return"]
+    chance = plato.evaluate("random", "wildfire-2x3-S3", episodes=400).metrics["return"]
+    assert trained.mean() > chance.mean() + 15
+
+
+def test_a_folder_that_holds_a_run_is_not_touched(finished):
+    before = contents(finished)
+    with pytest.raises(PlatoError, match="holds a run already"):
+        RunFolder.create(finished.path, SMALL)
+    assert contents(finished) == before
+
+
+def test_what_is_not_a_run_is_refused(tmp_path):
+    with pytest.raises(PlatoError, match="is not the folder of a run"):
+        train(RunFolder(tmp_path))
+
+
+def test_a_state_of_another_architecture_is_refused(finished, tmp_path):
+    other = replace(SMALL, actor=ActorConfig(hidden=16))
+    folder = RunFolder.create(tmp_path / "other", other)
+    state = (finished.path / "state.safetensors").read_bytes()
+    (folder.path / "state.safetensors").write_bytes(state)
+    with pytest.raises(PlatoError, match="is of another architecture"):
+        train(folder)
+
+
+def test_broken_checkpoints_are_refused(finished, tmp_path):
+    whole = finished.checkpoints(SMALL.runs[0])[-1].read_bytes()
+    path = tmp_path / "policy.safetensors"
+    for broken in (b"", whole[:100], whole[:-50], b"x" * 4000):
+        path.write_bytes(broken)
+        with pytest.raises(
+            PlatoError, match=r"policy\.safetensors: is not a checkpoint"
+        ):
+            load_actor(path)
+    with pytest.raises(PlatoError, match="no such file"):
+        load_actor(tmp_path / "none.safetensors")
+    with pytest.raises(PlatoError, match="holds a 'state', not a policy"):
+        load_actor(finished.path / "state.safetensors")
+
+
+def test_a_nan_stops_the_run_and_names_the_term(tmp_path):
+    wild = replace(SMALL, mappo=replace(SMALL.mappo, critic_rate=1e30))
+    folder = RunFolder.create(tmp_path / "wild", wild)
+    with pytest.raises(PlatoError, match=r"is not a number at update \d"):
+        train(folder)
+
+
+def test_a_checkpoint_gives_the_same_policy_back(tmp_path):
+    config, features = (
+        ActorConfig(hidden=8, heads=2, context="pointer"),
+        Features(4, 4, 1),
+    )
+    actor = PointerActor.create(config, features, key=jax.random.key(3))
+    save_actor(tmp_path / "a.safetensors", actor, config, features, {"note": "ü"})
+    back = load_actor(tmp_path / "a.safetensors")
+    jax.tree.map(np.testing.assert_array_equal, actor, back)
+    assert jax.tree.structure(actor) == jax.tree.structure(back)

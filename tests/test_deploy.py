@@ -1,0 +1,122 @@
+"""Policies in use: any sizes, few compilations, and the same in plain NumPy."""
+
+import subprocess
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import plato
+from moments import VARIANTS
+from plato import deploy
+from plato.deploy import DeployedPolicy, export, load
+from plato.errors import PlatoError
+from plato.numpy_actor import load as load_numpy
+from plato.policies.config import ActorConfig
+from plato.policies.pointer import Features, PointerActor
+from plato.runs.checkpoint import save_actor
+
+
+def checkpoint(path, config: ActorConfig, features: Features):
+    actor = PointerActor.create(config, features, key=jax.random.key(5))
+    actor = jax.tree.map(lambda leaf: 2 * leaf, actor)
+    save_actor(path, actor, config, features, {})
+    return path
+
+
+def moment(agents: int, tasks: int, actions: int = 1, seed: int = 0):
+    random = np.random.default_rng(seed)
+    return (
+        random.normal(size=(agents, 3)),
+        random.normal(size=(tasks, 2)),
+        random.random((agents, tasks, actions)) < 0.6,
+    )
+
+
+def test_any_numbers_of_agents_and_tasks(tmp_path):
+    path = checkpoint(
+        tmp_path / "p.safetensors", ActorConfig(hidden=8), Features(3, 2, 1)
+    )
+    policy = load(path)
+    compiled: Any = deploy._log_policy
+    sizes = [(1, 0), (1, 1), (3, 4), (4, 3), (7, 30), (60, 9), (5, 32), (64, 16)]
+    for agents, tasks in sizes:
+        features, rows, options = moment(agents, tasks)
+        decision = policy.decide(features, rows, options[:, :, 0])
+        assert decision.probabilities.shape == (agents, 1 + tasks)
+        np.testing.assert_allclose(decision.probabilities.sum(axis=1), 1, rtol=1e-5)
+        taken = decision.probabilities[np.arange(agents), decision.actions]
+        assert (taken > 0).all()
+    assert compiled._cached._cache_size() <= 7
+
+
+def test_greedy_takes_the_likeliest(tmp_path):
+    path = checkpoint(
+        tmp_path / "p.safetensors", ActorConfig(hidden=8), Features(3, 2, 1)
+    )
+    decision = load(path).decide(*moment(5, 6), greedy=True)
+    assert (decision.actions == decision.probabilities.argmax(axis=1)).all()
+
+
+@pytest.mark.parametrize("config", VARIANTS, ids=str)
+@pytest.mark.parametrize("actions", [1, 3])
+def test_the_numpy_actor_agrees(tmp_path, config, actions):
+    features = Features(3, 2, actions)
+    path = checkpoint(tmp_path / "p.safetensors", config, features)
+    if config.encoder == "lstm":
+        with pytest.raises(PlatoError, match="without memory"):
+            export(path, tmp_path / "out")
+        with pytest.raises(PlatoError, match="without memory"):
+            load(path).decide(*moment(2, 2, actions))
+        return
+    export(path, tmp_path / "out")
+    plain, ours = load_numpy(tmp_path / "out" / "policy.npz"), load(path)
+    for agents, tasks in ((1, 0), (1, 3), (4, 5)):
+        now = moment(agents, tasks, actions, seed=agents)
+        _, probabilities = plain.decide(*now)
+        expected = ours.decide(*now).probabilities
+        np.testing.assert_allclose(probabilities, expected, atol=1e-5)
+
+
+def test_the_export_needs_nothing_but_numpy(tmp_path):
+    path = checkpoint(
+        tmp_path / "p.safetensors", ActorConfig(hidden=8), Features(3, 2, 1)
+    )
+    plato.export(path, tmp_path)
+    program = (
+        "import sys, policy; import numpy as np\n"
+        "actor = policy.load('policy.npz')\n"
+        "actions, p = actor.decide(np.ones((2, 3)), np.ones((4, 2)), np.ones((2, 4)))\n"
+        "assert p.shape == (2, 5) and actions.shape == (2,)\n"
+        "assert not {'jax', 'equinox', 'plato', 'scipy'} & set(sys.modules)\n"
+        "print('fine')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "fine", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({0: np.zeros((0, 3))}, "at least one agent"),
+        ({1: np.zeros((6, 5))}, "tasks must hold 2 features"),
+        ({2: np.zeros((5, 5))}, r"options must be 5 × 6 × 1 .*not 5 × 5"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, words):
+    actor = PointerActor.create(
+        ActorConfig(hidden=8), Features(3, 2, 1), key=jax.random.key(0)
+    )
+    arguments = list(moment(5, 6))
+    for place, value in change.items():
+        arguments[place] = value
+    with pytest.raises(PlatoError, match=words):
+        DeployedPolicy(actor).decide(*arguments)
