@@ -11,11 +11,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test lint types check bench clean
 
-demo: $(VENV)/.installed  ## heuristics on the 3x3 setups
-	$(BIN)/plato evaluate \
-		--setup wildfire-3x3-S0 --setup wildfire-3x3-S1 \
-		--setup wildfire-3x3-S2 --setup wildfire-3x3-S3 \
-		--policy noop --policy random --policy weakest --policy strongest
+DEMO := runs/demo-$(shell date +%Y%m%d-%H%M%S)
+
+demo: $(VENV)/.installed  ## train PLATO on 3x3 S3 and compare it with the heuristics
+	@begin=$$(date +%s) && \
+	$(BIN)/plato train --setup wildfire-3x3-S3 --out $(DEMO) --games 32 --steps 50 \
+		--updates 260 --minibatches 2 --entropy 0.05 --depth 1 && \
+	$(BIN)/plato evaluate --setup wildfire-3x3-S3 --out $(DEMO)/evaluation.json \
+		--policy noop --policy random --policy weakest --policy strongest \
+		--policy $(DEMO) && \
+	echo "The demo took $$(($$(date +%s) - begin)) s; the run is in $(DEMO)."
 
 test: lint types check  ## lint, types and all tests
 
@@ -31,6 +36,7 @@ check: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev  ## how fast it runs on this machine
 	$(BIN)/python benchmarks/environment.py
+	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/adapters.py
 	$(BIN)/python benchmarks/scaling.py
 

@@ -206,3 +206,62 @@ def test_reproduce_heuristics(plato):
     assert result.returncode == 0, result.stderr
     assert "360 of 360 numbers agree" in result.stdout
     assert "161.24±12.37 (161.24±12.37)" in result.stdout
+
+
+SMALL = (
+    *("--setup", "wildfire-2x3-S3", "--games", 4, "--steps", 10, "--updates", 4),
+    *("--minibatches", 2, "--hidden", 8, "--checkpoints", 2),
+)
+
+
+def test_train_evaluates_and_summarises(plato, tmp_path):
+    result = plato("train", *SMALL, "--seeds", 2)
+    assert result.returncode == 0, result.stderr
+    assert "plato seed 42" in result.stdout
+    assert "plato seed 43" in result.stdout
+    run = tmp_path / "runs" / "wildfire-2x3-S3"
+    assert "| wildfire-2x3-S3 | plato seed 43 |" in (run / "SUMMARY.md").read_text()
+    assert (run / "curve.png").stat().st_size > 1000
+    again = plato("train", *SMALL)
+    refused(again, "holds a run already", "--resume")
+
+    checkpoints = run / "checkpoints" / "wildfire-2x3-S3-seed43"
+    played = plato(
+        *("evaluate", "--setup", "wildfire-4x4-S2", "--episodes", 3),
+        *("--policy", checkpoints, "--policy", checkpoints / "000002.safetensors"),
+    )
+    assert played.returncode == 0, played.stderr
+    refused(
+        plato("evaluate", "--setup", "wildfire-4x4-S2", "--policy", run), "2 trainings"
+    )
+
+
+def test_train_takes_a_configuration_and_resumes(plato, tmp_path):
+    assert plato("train", *SMALL, "--out", "first", "--paper-form").returncode == 0
+    text = (tmp_path / "first" / "config.toml").read_text()
+    assert 'query = "statistics"' in text
+    assert "ego = false" in text
+    assert (
+        plato("train", "--config", "first/config.toml", "--out", "second").returncode
+        == 0
+    )
+    last = "checkpoints/wildfire-2x3-S3-seed42/000004.safetensors"
+    one, other = ((tmp_path / name / last).read_bytes() for name in ("first", "second"))
+    assert one == other
+    resumed = plato("train", "--resume", "first")  # finished: evaluates again
+    assert resumed.returncode == 0
+    assert "plato seed 42" in resumed.stdout
+
+
+def test_wrong_trainings_are_refused(plato, tmp_path):
+    refused(plato("train"), "--setup", "--config", "--resume")
+    refused(plato("train", "--setup", "x"), "'x'")
+    refused(plato("train", *SMALL, "--hidden", 0), "actor.hidden")
+    refused(plato("train", *SMALL, "--minibatches", 7), "minibatches=7", "divisor")
+    refused(plato("train", "--resume", "nothing"), "is not the folder of a run")
+    refused(
+        plato("evaluate", "--setup", "wildfire-2x3-S0", "--policy", "a.safetensors")
+    )
+    (tmp_path / "wrong.toml").write_text('setups = ["wildfire-2x3-S0"]\nsteps = 3\n')
+    refused(plato("train", "--config", "wrong.toml"), "steps is not a known field")
+    assert not (tmp_path / "runs").exists()

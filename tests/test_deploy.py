@@ -14,9 +14,9 @@ from plato import deploy
 from plato.deploy import DeployedPolicy, export, load
 from plato.errors import PlatoError
 from plato.numpy_actor import load as load_numpy
+from plato.policies.checkpoint import save_actor
 from plato.policies.config import ActorConfig
 from plato.policies.pointer import Features, PointerActor
-from plato.runs.checkpoint import save_actor
 
 
 def checkpoint(path, config: ActorConfig, features: Features):

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from plato.errors import PlatoError
 from plato.files import write_bytes, write_text
 from plato.game import Observation
+from plato.policies.checkpoint import load_actor
 from plato.policies.encoders import MLP
 from plato.policies.pointer import PointerActor
-from plato.runs.checkpoint import load_actor
-from plato.runs.tensors import named_leaves
+from plato.tensors import named_leaves
 
 
 class Decision(NamedTuple):

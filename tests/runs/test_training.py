@@ -18,10 +18,10 @@ import plato
 from plato.errors import PlatoError
 from plato.learners.config import MappoConfig
 from plato.learners.program import Program, TrainConfig
+from plato.policies.checkpoint import load_actor, save_actor
 from plato.policies.config import ActorConfig
 from plato.policies.pointer import Features, PointerActor
 from plato.runs import train as loop
-from plato.runs.checkpoint import load_actor, save_actor
 from plato.runs.folder import RunFolder
 from plato.runs.train import train
 

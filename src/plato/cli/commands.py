@@ -54,8 +54,10 @@ class Evaluate:
     setup: Repeated[str]
     """A setup's name (see `plato setups`) or .toml file; may be repeated."""
     policy: Repeated[str]
-    """noop, random, weakest, strongest, weakest-released or strongest-released; may be
-    repeated."""
+    """noop, random, weakest, strongest, weakest-released, strongest-released, or the
+    path of a checkpoint or of a run; may be repeated."""
+    greedy: bool = False
+    """Trained policies take their likeliest action instead of drawing one."""
     episodes: int = 50
     """Episodes for each policy and setup."""
     seed: int = 200
@@ -76,15 +78,19 @@ class Evaluate:
         if not self.setup or not self.policy:
             raise PlatoError("Name at least one --setup and one --policy.")
         setups = [load_setup(name) for name in self.setup]
-        for name in self.policy:
-            named_policy(name)  # refuse a wrong name before the first episode
+        policies = {n: named_policy(n, greedy=self.greedy) for n in self.policy}
         writable(self.out)
         results = [
             evaluate(
-                policy, setup, episodes=self.episodes, seed=self.seed, noise=self.noise
+                policy,
+                setup,
+                episodes=self.episodes,
+                seed=self.seed,
+                noise=self.noise,
+                name=name,
             )
             for setup in setups
-            for policy in self.policy
+            for name, policy in policies.items()
         ]
         out = console()
         out.print(evaluation_table(results, out.width))

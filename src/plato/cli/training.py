@@ -9,7 +9,7 @@ from rich.progress import Progress as Bar
 
 from plato.evaluation.evaluate import Evaluation, evaluate
 from plato.evaluation.tables import evaluation_table
-from plato.runs.checkpoint import load_actor
+from plato.policies.checkpoint import load_actor
 from plato.runs.folder import RunFolder
 from plato.runs.summary import write_summary
 from plato.runs.train import Progress, train

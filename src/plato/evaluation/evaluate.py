@@ -1,7 +1,7 @@
 """Evaluation of any policy on a setup, under either noise protocol."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -18,6 +18,7 @@ from plato.errors import PlatoError
 from plato.evaluation.episodes import play_all
 from plato.evaluation.metrics import EpisodeMetrics, episode_metrics, mean_and_std
 from plato.game import Game, stack
+from plato.policies.checkpoint import load_actor
 from plato.policies.policy import Policy
 from plato.policies.rules import RulePolicy, uniform
 from plato.seeding import SEEDS, seed_keys, whole_number
@@ -70,8 +71,8 @@ def evaluate(
 ) -> Evaluation:
     """Plays the episodes of seeds seed, seed + 1, … and measures them.
 
-    `policy` is the name of a rule (see `RULES`) or a policy itself; `setup` a setup,
-    its name or .toml file, or any game (under independent noise). `name` is what the
+    `policy` is a policy or the name of one (see `named_policy`); `setup` a setup, its
+    name or .toml file, or any game (under independent noise). `name` is what the
     results call the policy.
     """
     whole_number("episodes", episodes, 1)
@@ -121,10 +122,32 @@ def _paper_players(
     return stack([with_paper_ties(policy.prefer, config, s) for s in seeds]), True
 
 
-def named_policy(name: str) -> RulePolicy:
-    """The policy that goes by a name."""
-    if name not in RULES:
+def named_policy(name: str, *, greedy: bool = False) -> Policy[Any]:
+    """The policy that goes by a name: a rule, a checkpoint, or a finished run's last.
+
+    A run of several trainings is named by the folder of one of them in `checkpoints`.
+    """
+    if name in RULES:
+        return RulePolicy(RULES[name])
+    path = Path(name)
+    if path.suffix == ".safetensors" or path.is_dir():
+        return replace(load_actor(_last_checkpoint(path)), greedy=greedy)
+    raise PlatoError(
+        f"There is no policy named {name!r}; choose from: {', '.join(RULES)}, or give "
+        f"the path of a checkpoint (.safetensors) or of a run."
+    )
+
+
+def _last_checkpoint(path: Path) -> Path:
+    if path.is_file() or not path.is_dir():
+        return path
+    found = sorted(path.rglob("*.safetensors"))
+    policies = [p for p in found if p.name != "state.safetensors"]
+    folders = {p.parent for p in policies}
+    if len(folders) != 1:
+        what = "no checkpoint" if not folders else f"{len(folders)} trainings"
         raise PlatoError(
-            f"There is no policy named {name!r}; choose from: {', '.join(RULES)}."
+            f"{path}: holds {what}; name a .safetensors file, or the folder of one "
+            f"training in its checkpoints/."
         )
-    return RulePolicy(RULES[name])
+    return policies[-1]

@@ -24,9 +24,9 @@ from plato.errors import PlatoError
 from plato.files import write_json, write_text
 from plato.learners.mappo import Learner
 from plato.learners.program import RunName, TrainConfig
+from plato.policies.checkpoint import save_actor
 from plato.policies.pointer import Features, PointerActor
-from plato.runs.checkpoint import save_actor
-from plato.runs.tensors import read_header, read_tree, write_tree
+from plato.tensors import read_header, read_tree, write_tree
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from plato.configuration import from_mapping, to_mapping
 from plato.errors import PlatoError
 from plato.policies.config import ActorConfig
 from plato.policies.pointer import Features, PointerActor
-from plato.runs.tensors import read_header, read_tree, write_tree
+from plato.tensors import read_header, read_tree, write_tree
 
 KIND = "pointer actor"
 
