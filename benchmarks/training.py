@@ -14,8 +14,8 @@ import jax
 
 from environment import machine
 from plato.domains.setups import load_setup
-from plato.learners.config import MappoConfig
-from plato.learners.program import Program, TrainConfig
+from plato.learners.config import MappoConfig, TrainConfig
+from plato.learners.program import Program
 from plato.policies.config import ActorConfig
 
 

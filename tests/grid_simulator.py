@@ -66,7 +66,10 @@ class GridSimulator:
         ends = all(size <= 0 for size in self.fires.values()) and (
             not switch.fire_fuel or sum(self.fuel.values()) <= 0
         )
-        worth = lambda c: f32(reward.fire_rewards[c[0]][c[1]])  # noqa: E731
+
+        def worth(cell):
+            return f32(reward.fire_rewards[cell[0]][cell[1]])
+
         rewards = []
         for n in team:
             total = f32(0)

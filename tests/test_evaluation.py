@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from parcels import parcels
+from plato.configuration import whole_number
 from plato.domains.setups import Setup, load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.paper_noise import mt19937, with_paper_noise
@@ -17,7 +18,6 @@ from plato.evaluation.evaluate import evaluate, named_policy
 from plato.evaluation.metrics import METRICS, mean_and_std
 from plato.experiments.heuristics import compare_heuristics
 from plato.policies.rules import RulePolicy, uniform
-from plato.seeding import whole_number
 
 
 def test_all_360_published_heuristic_numbers_are_reproduced():

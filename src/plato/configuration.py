@@ -5,6 +5,7 @@ path (`fire.lit[1][2]`); what values make sense is checked by the class itself.
 """
 
 import dataclasses
+import numbers
 import tomllib
 import types
 from collections.abc import Mapping
@@ -172,3 +173,11 @@ def _toml_string(text: str) -> str:
 
     # A JSON string is a TOML basic string, but for DEL, which TOML wants escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def whole_number(name: str, value: Any, least: int, most: int = 2**32) -> None:
+    """Refuses what is not a whole number within its bounds."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise PlatoError(f"{name} must be a whole number, not {value!r}.")
+    if not least <= int(value) <= most:
+        raise PlatoError(f"{name} must be from {least} to {most}, not {value}.")

@@ -13,7 +13,7 @@ from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
 from plato.game import stack
-from plato.learners.config import MappoConfig
+from plato.learners.config import MappoConfig, TrainConfig
 from plato.learners.mappo import (
     Batch,
     Hyper,
@@ -26,7 +26,6 @@ from plato.learners.mappo import (
     prepare,
     update,
 )
-from plato.learners.program import TrainConfig
 from plato.learners.rollout import rollout
 from plato.policies.config import ActorConfig
 

@@ -16,8 +16,8 @@ import pytest
 
 import plato
 from plato.errors import PlatoError
-from plato.learners.config import MappoConfig
-from plato.learners.program import Program, TrainConfig
+from plato.learners.config import MappoConfig, TrainConfig
+from plato.learners.program import Program
 from plato.policies.checkpoint import load_actor, save_actor
 from plato.policies.config import ActorConfig
 from plato.policies.pointer import Features, PointerActor

@@ -9,11 +9,12 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpy.typing import ArrayLike
 
+from plato.configuration import whole_number
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
 from plato.game import NOOP, Capacity, Game, Observation, step_and_reset
-from plato.seeding import seed_key, whole_number
+from plato.seeding import seed_key
 
 T = TypeVar("T")
 

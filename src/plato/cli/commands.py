@@ -1,6 +1,6 @@
 """The subcommands: flags as fields, work in `run`."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
@@ -8,8 +8,7 @@ from tyro.conf import Positional, UseAppendAction
 
 from plato.cli.console import console, report_error, set_up_jax
 from plato.errors import PlatoError
-from plato.learners.config import MappoConfig
-from plato.policies.config import ActorConfig
+from plato.learners.config import TrainConfig, TrainSettings
 
 if TYPE_CHECKING:
     from plato.runs.folder import RunFolder
@@ -100,14 +99,12 @@ class Evaluate:
         return 0
 
 
-@dataclass(frozen=True)
-class Train:
+@dataclass(frozen=True, kw_only=True)
+class Train(TrainSettings):
     """Train PLATO: `plato train --setup wildfire-3x3-S3`."""
 
     setup: Repeated[str] = ()
     """A setup's name or .toml file; may be repeated: one policy across them all."""
-    fleet: bool = False
-    """One policy for each setup instead, all in one program."""
     out: Path | None = None
     """The folder of the run (default: runs/ and the setup's name)."""
     resume: Path | None = None
@@ -116,18 +113,6 @@ class Train:
     """A TOML file of settings (as config.toml of a run); flags are not read then."""
     paper_form: bool = False
     """Algorithm 1 as printed: the query from statistics, without one's own features."""
-    seeds: int = 1
-    """Independent trainings, side by side."""
-    seed: int = 42
-    """Of parameters and algorithm; further trainings take the seeds after it."""
-    game_seed: int = 300
-    """Of the games that are played in training."""
-    noise: Literal["independent", "paper"] = "independent"
-    """Whether every episode has its own noise, or the paper's one stream."""
-    checkpoints: int = 20
-    """How many policies to keep along the way, evenly spaced."""
-    actor: ActorConfig = field(default_factory=ActorConfig)
-    mappo: MappoConfig = field(default_factory=MappoConfig)
 
     def run(self) -> int:
         set_up_jax()
@@ -138,7 +123,6 @@ class Train:
     def _folder(self) -> "RunFolder":
         from plato.configuration import from_mapping, read_toml
         from plato.domains.setups import load_setup
-        from plato.learners.program import TrainConfig
         from plato.runs.folder import RunFolder
 
         if self.resume is not None:
@@ -146,20 +130,12 @@ class Train:
         if self.config is not None:
             config = from_mapping(TrainConfig, read_toml(self.config))
         elif self.setup:
-            actor = self.actor
+            settings = {f.name: getattr(self, f.name) for f in fields(TrainSettings)}
             if self.paper_form:
-                actor = replace(actor, query="statistics", ego=False, context="none")
-            config = TrainConfig(
-                setups=self.setup,
-                fleet=self.fleet,
-                seeds=self.seeds,
-                seed=self.seed,
-                game_seed=self.game_seed,
-                noise=self.noise,
-                checkpoints=self.checkpoints,
-                actor=actor,
-                mappo=self.mappo,
-            )
+                settings["actor"] = replace(
+                    self.actor, query="statistics", ego=False, context="none"
+                )
+            config = TrainConfig(setups=self.setup, **settings)
         else:
             raise PlatoError("Name at least one --setup, or a --config, or a --resume.")
         names = [load_setup(name).name for name in config.setups]

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import jax
 import numpy as np
 
+from plato.configuration import whole_number
 from plato.domains.setups import Setup, load_setup
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
@@ -21,7 +22,7 @@ from plato.game import Game, stack
 from plato.policies.checkpoint import load_actor
 from plato.policies.policy import Policy
 from plato.policies.rules import RulePolicy, uniform
-from plato.seeding import SEEDS, seed_keys, whole_number
+from plato.seeding import SEEDS, seed_keys
 
 NoiseProtocol: TypeAlias = Literal["independent", "paper"]
 """`independent`: every seed its own noise. `paper`: one fixed stream in every episode,

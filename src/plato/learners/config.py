@@ -1,8 +1,11 @@
-"""How to learn. Imports nothing heavy: the command line reads it."""
+"""What and how to learn. Imports nothing heavy: the command line reads it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
+from plato.configuration import whole_number
 from plato.errors import PlatoError
+from plato.policies.config import ActorConfig
 
 
 @dataclass(frozen=True)
@@ -45,3 +48,70 @@ class MappoConfig:
         for name in ("games", "steps", "updates", "epochs", "minibatches"):
             if getattr(self, name) < 1:
                 raise PlatoError(f"{name} must be at least 1.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """How a training is done, whatever it is done on."""
+
+    fleet: bool = False
+    """One policy for each setup instead of one across them all."""
+    seeds: int = 1
+    """Independent trainings, side by side."""
+    seed: int = 42
+    """Of parameters and algorithm; further trainings take the seeds after it."""
+    game_seed: int = 300
+    """Of the games that are played in training."""
+    noise: Literal["independent", "paper"] = "independent"
+    """Whether every episode has its own noise, or the paper's one stream."""
+    checkpoints: int = 20
+    """How many policies to keep along the way, evenly spaced."""
+    actor: ActorConfig = field(default_factory=ActorConfig)
+    mappo: MappoConfig = field(default_factory=MappoConfig)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig(TrainSettings):
+    """All that a training depends on."""
+
+    setups: tuple[str, ...]
+    """What to train on."""
+
+    def __post_init__(self) -> None:
+        if not self.setups:
+            raise PlatoError("setups is empty; name at least one.")
+        whole_number("seeds", self.seeds, 1)
+        whole_number("seed", self.seed, 0)
+        whole_number("game_seed", self.game_seed, 0)
+        whole_number("checkpoints", self.checkpoints, 1)
+        if not self.fleet and self.mappo.games % len(self.setups):
+            raise PlatoError(
+                f"games={self.mappo.games} cannot be shared evenly by "
+                f"{len(self.setups)} setups; try a multiple of {len(self.setups)}."
+            )
+        recurrent = self.actor.encoder == "lstm"
+        batch = self.mappo.games if recurrent else self.mappo.games * self.mappo.steps
+        if batch % self.mappo.minibatches:
+            raise PlatoError(
+                f"minibatches={self.mappo.minibatches} does not divide the {batch} "
+                f"{'games' if recurrent else 'steps'} of a rollout; choose a divisor."
+            )
+
+    @property
+    def runs(self) -> list["RunName"]:
+        """The trainings of this configuration, in the order of the batch axis."""
+        groups = [(s,) for s in self.setups] if self.fleet else [self.setups]
+        seeds = range(self.seed, self.seed + self.seeds)
+        return [RunName(group, seed) for group in groups for seed in seeds]
+
+
+@dataclass(frozen=True)
+class RunName:
+    """One training: what it plays, and its seed."""
+
+    setups: tuple[str, ...]
+    seed: int
+
+    def __str__(self) -> str:
+        names = "+".join(setup.removesuffix(".toml") for setup in self.setups)
+        return f"{names.replace('/', '-')}-seed{self.seed}"

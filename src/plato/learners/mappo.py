@@ -223,8 +223,7 @@ def prepare(
         target=(returns - new_mean) / new_spread,
     )
     if batch.memory is None:
-        flat = lambda leaf: leaf.reshape(1, -1, *leaf.shape[2:])  # noqa: E731
-        batch = jax.tree.map(flat, batch)
+        batch = jax.tree.map(lambda leaf: leaf.reshape(1, -1, *leaf.shape[2:]), batch)
     return scale, batch
 
 
@@ -251,14 +250,14 @@ def _epoch(config: MappoConfig, hyper: Hyper, rates: Rates, batch: Batch, carry,
 
     def step(carry, chosen):
         # Memories have no time axis.
-        part = jax.tree.map(lambda leaf: leaf[:, chosen], replace_memory(batch))
+        part = jax.tree.map(lambda leaf: leaf[:, chosen], without_memory(batch))
         memory = jax.tree.map(lambda leaf: leaf[chosen], batch.memory)
         return _gradient_step(hyper, rates, part, memory, carry)
 
     return jax.lax.scan(step, carry, order)
 
 
-def replace_memory(batch: Batch) -> Batch:
+def without_memory(batch: Batch) -> Batch:
     """The batch without the memories of its sequences."""
     return eqx.tree_at(lambda b: b.memory, batch, None, is_leaf=lambda x: x is None)
 
@@ -270,14 +269,17 @@ def _gradient_step(hyper: Hyper, rates: Rates, batch: Batch, memory, carry):
     optimiser = _optimiser(hyper)
     actor_step, actor_state = optimiser.update(gradient.actor, actor_state)
     critic_step, critic_state = optimiser.update(gradient.critic, critic_state)
-    descend = lambda rate: lambda w, step: w - rate * step  # noqa: E731
     networks = Networks(
-        jax.tree.map(descend(rates.actor), networks.actor, actor_step),
-        jax.tree.map(descend(rates.critic), networks.critic, critic_step),
+        _descended(networks.actor, actor_step, rates.actor),
+        _descended(networks.critic, critic_step, rates.critic),
     )
     metrics["actor_norm"] = optax.tree.norm(gradient.actor)
     metrics["critic_norm"] = optax.tree.norm(gradient.critic)
     return (networks, (actor_state, critic_state)), metrics
+
+
+def _descended(network: Any, step: Any, rate: Float[Array, ""]) -> Any:
+    return jax.tree.map(lambda weight, change: weight - rate * change, network, step)
 
 
 def _optimiser(hyper: Hyper) -> optax.GradientTransformation:

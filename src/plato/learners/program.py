@@ -1,9 +1,8 @@
 """Training as one compiled program: runs (setups and seeds) are a batch axis of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,73 +11,10 @@ from jaxtyping import Array
 from plato.domains.setups import Setup
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.paper_noise import with_paper_noise
-from plato.errors import PlatoError
 from plato.game import Game, stack
-from plato.learners.config import MappoConfig
+from plato.learners.config import TrainConfig
 from plato.learners.mappo import Hyper, Learner, create_learner, update
-from plato.policies.config import ActorConfig
-from plato.seeding import seed_key, whole_number
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """All that a training run depends on."""
-
-    setups: tuple[str, ...]
-    """What to train on."""
-    fleet: bool = False
-    """One policy for each setup instead of one across them all."""
-    seeds: int = 1
-    """Independent trainings, side by side."""
-    seed: int = 42
-    """Of parameters and algorithm; further trainings take the seeds after it."""
-    game_seed: int = 300
-    """Of the games that are played in training."""
-    noise: Literal["independent", "paper"] = "independent"
-    """Whether every episode has its own noise, or the paper's one stream."""
-    checkpoints: int = 20
-    """How many policies to keep along the way, evenly spaced."""
-    actor: ActorConfig = field(default_factory=ActorConfig)
-    mappo: MappoConfig = field(default_factory=MappoConfig)
-
-    def __post_init__(self) -> None:
-        if not self.setups:
-            raise PlatoError("setups is empty; name at least one.")
-        whole_number("seeds", self.seeds, 1)
-        whole_number("seed", self.seed, 0)
-        whole_number("game_seed", self.game_seed, 0)
-        whole_number("checkpoints", self.checkpoints, 1)
-        if not self.fleet and self.mappo.games % len(self.setups):
-            raise PlatoError(
-                f"games={self.mappo.games} cannot be shared evenly by "
-                f"{len(self.setups)} setups; try a multiple of {len(self.setups)}."
-            )
-        recurrent = self.actor.encoder == "lstm"
-        batch = self.mappo.games if recurrent else self.mappo.games * self.mappo.steps
-        if batch % self.mappo.minibatches:
-            raise PlatoError(
-                f"minibatches={self.mappo.minibatches} does not divide the {batch} "
-                f"{'games' if recurrent else 'steps'} of a rollout; choose a divisor."
-            )
-
-    @property
-    def runs(self) -> list["RunName"]:
-        """The trainings of this configuration, in the order of the batch axis."""
-        groups = [(s,) for s in self.setups] if self.fleet else [self.setups]
-        seeds = range(self.seed, self.seed + self.seeds)
-        return [RunName(group, seed) for group in groups for seed in seeds]
-
-
-@dataclass(frozen=True)
-class RunName:
-    """One training: what it plays, and its seed."""
-
-    setups: tuple[str, ...]
-    seed: int
-
-    def __str__(self) -> str:
-        names = "+".join(setup.removesuffix(".toml") for setup in self.setups)
-        return f"{names.replace('/', '-')}-seed{self.seed}"
+from plato.seeding import seed_key
 
 
 class Program:

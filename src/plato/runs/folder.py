@@ -22,8 +22,8 @@ import plato
 from plato.configuration import from_mapping, read_toml, to_mapping, to_toml
 from plato.errors import PlatoError
 from plato.files import write_json, write_text
+from plato.learners.config import RunName, TrainConfig
 from plato.learners.mappo import Learner
-from plato.learners.program import RunName, TrainConfig
 from plato.policies.checkpoint import save_actor
 from plato.policies.pointer import Features, PointerActor
 from plato.tensors import read_header, read_tree, write_tree
