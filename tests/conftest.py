@@ -9,7 +9,6 @@ import os  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import jax  # noqa: E402
-import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -26,9 +25,3 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("plato")
-
-
-@pytest.fixture
-def recordings() -> list[Path]:
-    """The recorded transitions of the reference environment."""
-    return sorted((Path(__file__).parent / "conformance").glob("*.json.gz"))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from plato.errors import PlatoError
 from plato.files import write_bytes, write_text
-from plato.game import Observation
+from plato.game import Observation, power_of_two
 from plato.policies.checkpoint import load_actor
 from plato.policies.encoders import MLP
 from plato.policies.pointer import PointerActor
@@ -131,7 +131,7 @@ def _everything_seen(
 
 def _grown(seen: Observation) -> Observation:
     """The same moment with spare rows, up to powers of two."""
-    agents, tasks = (_power_of_two(n) for n in seen.options.shape[:2])
+    agents, tasks = (power_of_two(n) for n in seen.options.shape[:2])
     sizes = {"agents": (agents, None), "present": (agents,)}
     sizes |= {"tasks": (tasks, None), "exists": (tasks,), "public": (None,)}
     sizes |= {"sees_agents": (agents, agents), "sees_tasks": (agents, tasks)}
@@ -144,7 +144,3 @@ def _grown(seen: Observation) -> Observation:
         return jnp.pad(array, spare)
 
     return Observation(**{n: grow(getattr(seen, n), size) for n, size in sizes.items()})
-
-
-def _power_of_two(n: int) -> int:
-    return 1 << max(n - 1, 0).bit_length()

@@ -218,6 +218,11 @@ def select(condition: Bool[Array, ""], if_true: Tree, if_false: Tree) -> Tree:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
 
 
+def power_of_two(rows: int) -> int:
+    """The least power of two that holds these rows: how arrays grow."""
+    return 1 << max(rows - 1, 0).bit_length()
+
+
 def how_many(stacked: PyTree) -> int:
     """How many games (or policies, or runs) are stacked in a pytree."""
     return jax.tree.leaves(stacked)[0].shape[0]

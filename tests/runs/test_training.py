@@ -170,7 +170,7 @@ def test_training_under_the_papers_noise():
 
 
 def test_a_policy_learns():
-    """A few seconds of training are enough to beat chance on a closed setup."""
+    """A few seconds of training are enough to beat chance by far."""
     config = replace(
         SMALL,
         setups=("wildfire-2x3-S3",),

@@ -1,12 +1,13 @@
 """SUMMARY.md of a finished run: what it was, how it went, what came of it."""
 
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from plato.evaluation.evaluate import Evaluation
 from plato.evaluation.metrics import METRICS, mean_and_std
-from plato.files import write_text
+from plato.files import write_bytes, write_text
 from plato.runs.folder import RunFolder
 
 
@@ -59,7 +60,7 @@ def draw_curve(folder: RunFolder, path: Path) -> bool:
     axes.grid(alpha=0.3)
     if len(config.runs) <= 8:
         axes.legend(fontsize=8)
-    aside = path.with_name(".curve.png")
-    figure.savefig(aside, dpi=150)
-    aside.replace(path)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=150)
+    write_bytes(path, picture.getvalue())
     return True

@@ -24,7 +24,7 @@ from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.dynamics import WildfireNoise, WildfireState
 from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
-from plato.game import NOOP, Observation
+from plato.game import NOOP, Observation, power_of_two
 
 LOGARITHM_TOLERANCE = 1e-6
 """Relative, for the reward of a step that ends a game: logarithms differ by library."""
@@ -79,8 +79,8 @@ def replay(trace: Trace) -> Verdict:
     # Spare rows make few shapes of many recordings, and change nothing.
     game = Wildfire.from_config(
         trace.config,
-        agents=_power_of_two(trace.agents),
-        tasks=_power_of_two(len(trace.config.fire_cells)),
+        agents=power_of_two(trace.agents),
+        tasks=power_of_two(len(trace.config.fire_cells)),
     )
     start = dynamics.initial_state(game.rules)
     states = jax.tree.map(lambda leaf: jnp.stack([leaf] * trace.games), start)
@@ -368,7 +368,3 @@ def _check_array(data: Any, shape: tuple[int, ...], where: str) -> None:
     if wrong:
         sizes = " × ".join(map(str, shape))
         raise PlatoError(f"{where} must hold {sizes} numbers.")
-
-
-def _power_of_two(n: int) -> int:
-    return 1 << max(n - 1, 0).bit_length()
