@@ -6,14 +6,15 @@ from jaxtyping import install_import_hook
 install_import_hook("plato", "typecheck.check")
 
 import os  # noqa: E402
-from pathlib import Path  # noqa: E402
 
 import jax  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from cache import CACHE  # noqa: E402
+
 jax.config.update("jax_numpy_rank_promotion", "raise")
 # Compiled programs are kept between runs: what tests wait for is mostly the compiler.
-jax.config.update("jax_compilation_cache_dir", str(Path(".pytest_cache/jax").resolve()))
+jax.config.update("jax_compilation_cache_dir", str(CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cache import CACHE
 from plato.domains.setups import load_setup, setup_names, setup_toml
 
 RECORDINGS = sorted((Path(__file__).parent / "conformance").glob("*.json.gz"))
@@ -16,8 +17,7 @@ RECORDINGS = sorted((Path(__file__).parent / "conformance").glob("*.json.gz"))
 @pytest.fixture
 def plato(tmp_path):
     """Runs `plato …` in an empty folder."""
-    cache = str(Path(".pytest_cache/jax").resolve())
-    environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": cache}
+    environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(CACHE)}
     program = "from plato.cli.main import main; main()"
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:

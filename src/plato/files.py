@@ -8,11 +8,13 @@ from typing import Any
 
 from plato.errors import PlatoError
 
+ASIDE = ".partial"
+
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Writes aside and renames, so that no reader ever meets half a file."""
     path = writable(path)
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}{ASIDE}")
     try:
         with open(aside, "xb") as file:
             file.write(content)
@@ -25,6 +27,12 @@ def write_bytes(path: Path, content: bytes) -> None:
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
+
+
+def clear_partial(folder: Path) -> None:
+    """Removes what a killed process was writing; nobody may be writing there now."""
+    for path in folder.rglob(f".*{ASIDE}"):
+        path.unlink(missing_ok=True)
 
 
 def writable(path: Path) -> Path:

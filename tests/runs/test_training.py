@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 import plato
+from cache import CACHE
 from plato.errors import PlatoError
 from plato.learners.config import MappoConfig, TrainConfig
 from plato.learners.program import Program
@@ -84,6 +84,22 @@ def test_resume_equals_uninterrupted(finished, tmp_path, monkeypatch, after):
     assert contents(folder) == contents(finished)
 
 
+def test_what_a_killed_process_left_half_written_goes_away(finished, tmp_path):
+    folder = RunFolder.create(tmp_path / "killed", SMALL)
+    (folder.path / "checkpoints").mkdir()
+    (folder.path / "checkpoints" / ".000003.safetensors.0a1b.partial").write_text("x")
+    assert train(folder)
+    assert contents(folder) == contents(finished)
+
+
+def test_two_processes_cannot_train_in_one_folder(tmp_path):
+    folder = RunFolder.create(tmp_path / "shared", SMALL)
+    before = contents(folder)
+    with folder.held(), pytest.raises(PlatoError, match="by another process"):
+        train(folder)
+    assert contents(folder) == before
+
+
 def test_sigkill_loses_nothing(finished, tmp_path):
     """A real process, really killed, in the middle of its updates."""
     folder = RunFolder.create(tmp_path / "killed", SMALL)
@@ -95,10 +111,9 @@ def test_sigkill_loses_nothing(finished, tmp_path):
         "folder = RunFolder(Path(sys.argv[1]))\n"
         "loop.train(folder, lambda progress: print(progress.update, flush=True))"
     )
-    cache = str(Path(".pytest_cache/jax").resolve())
     process = subprocess.Popen(
         [sys.executable, "-c", program, str(folder.path)],
-        env=os.environ | {"JAX_COMPILATION_CACHE_DIR": cache},
+        env=os.environ | {"JAX_COMPILATION_CACHE_DIR": str(CACHE)},
         stdout=subprocess.PIPE,
         text=True,
     )

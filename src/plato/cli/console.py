@@ -24,8 +24,12 @@ def report_error(error: Exception) -> None:
 
 def set_up_jax() -> None:
     """Keeps compiled programs in the user's cache, so that the next start is fast."""
+    import warnings
+
     import jax
 
+    # A cached program that cannot be read is compiled again; nobody need know.
+    warnings.filterwarnings("ignore", "Error .* persistent compilation cache")
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         cache = Path(home) / "plato" / "jax"

@@ -8,9 +8,12 @@ state.safetensors         all that is needed to go on
 SUMMARY.md, curve.png     written at the end
 """
 
+import fcntl
 import json
+import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,7 @@ import numpy as np
 import plato
 from plato.configuration import from_mapping, read_toml, to_mapping, to_toml
 from plato.errors import PlatoError
-from plato.files import write_json, write_text
+from plato.files import clear_partial, write_json, write_text
 from plato.learners.config import RunName, TrainConfig
 from plato.learners.mappo import Learner
 from plato.policies.checkpoint import save_actor
@@ -59,6 +62,21 @@ class RunFolder:
             return from_mapping(TrainConfig, read_toml(path))
         except PlatoError as error:
             raise PlatoError(f"{path}: {error}") from None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps other processes from training here, and removes what one left half."""
+        folder = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            clear_partial(self.path)
+            yield
+        except BlockingIOError:
+            raise PlatoError(
+                f"{self.path}: is being trained by another process; wait for it to end."
+            ) from None
+        finally:
+            os.close(folder)  # lets go of the lock, as the end of the process does
 
     def save_state(self, learner: Learner, update: int) -> None:
         """Writes all that is needed to go on."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from plato.domains.setups import load_setup
 from plato.errors import PlatoError
+from plato.learners.config import TrainConfig
 from plato.learners.mappo import features_of
 from plato.learners.program import Program, of_run
 from plato.runs.folder import RunFolder
@@ -43,6 +44,11 @@ def train(folder: RunFolder, report: Report = lambda progress: None) -> bool:
     Whenever it is killed, calling it again ends with the same policies, bit for bit.
     """
     config = folder.config()
+    with folder.held():
+        return _train(folder, config, report)
+
+
+def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
     setups = {name: load_setup(name) for name in config.setups}
     program = Program(config, setups)
     learner, done = program.start(), 0
