@@ -57,8 +57,8 @@ def fire_configs(draw, height: int, width: int) -> FireConfig:
 
 
 @st.composite
-def agent_configs(draw, height: int, width: int) -> AgentConfig:
-    count = draw(st.integers(1, MAX_AGENTS))
+def agent_configs(draw, height: int, width: int, most: int) -> AgentConfig:
+    count = draw(st.integers(1, most))
 
     def each(values):
         return draw(st.tuples(*[values] * count))
@@ -128,13 +128,15 @@ def stochastic_configs(draw) -> StochasticConfig:
 
 
 @st.composite
-def wildfire_configs(draw) -> WildfireConfig:
-    height, width = draw(st.integers(1, MAX_SIDE)), draw(st.integers(1, MAX_SIDE))
+def wildfire_configs(
+    draw, rows: int = MAX_SIDE, columns: int = MAX_SIDE, agents: int = MAX_AGENTS
+) -> WildfireConfig:
+    height, width = draw(st.integers(1, rows)), draw(st.integers(1, columns))
     return WildfireConfig(
         grid_height=height,
         grid_width=width,
         fire=draw(fire_configs(height, width)),
-        agent=draw(agent_configs(height, width)),
+        agent=draw(agent_configs(height, width, agents)),
         reward=draw(reward_configs(height, width)),
         stochastic=draw(stochastic_configs()),
         observe_other_suppressant=draw(st.booleans()),

@@ -265,3 +265,28 @@ def test_wrong_trainings_are_refused(plato, tmp_path):
     (tmp_path / "wrong.toml").write_text('setups = ["wildfire-2x3-S0"]\nsteps = 3\n')
     refused(plato("train", "--config", "wrong.toml"), "steps is not a known field")
     assert not (tmp_path / "runs").exists()
+
+
+def test_solve_says_what_it_takes_and_what_is_best(plato, tmp_path):
+    solved = plato("solve", "wildfire-2x3-S3", "--out", "best.safetensors")
+    assert solved.returncode == 0, solved.stderr
+    assert "675 states, 18 joint actions" in solved.stdout
+    assert "84.132" in solved.stdout
+    played = plato(
+        *("evaluate", "--setup", "wildfire-2x3-S3", "--episodes", 5),
+        *("--policy", "optimal", "--policy", "best.safetensors"),
+    )
+    assert played.returncode == 0, played.stderr
+    data = json.loads((tmp_path / "evaluation.json").read_text())["evaluations"]
+    first, second = (row["metrics"]["return"]["episodes"] for row in data)
+    assert first == second
+
+
+def test_wrong_solutions_are_refused(plato, tmp_path):
+    refused(plato("solve"), "at least one setup")
+    refused(plato("solve", "nowhere"), "'nowhere'")
+    refused(plato("solve", "wildfire-4x4-S3", "--memory-gb", 1), "1.14e+07 states")
+    names = ("wildfire-2x3-S0", "wildfire-2x3-S1")
+    refused(plato("solve", *names, "--out", "a.safetensors"), "a single setup")
+    refused(plato("solve", names[0], "--out", "a.txt"), ".safetensors")
+    assert not list(tmp_path.iterdir())

@@ -171,7 +171,7 @@ def test_only_whole_numbers_are_whole_numbers(value):
 
 def test_an_unknown_policy_is_named():
     with pytest.raises(PlatoError, match="no policy named 'best'; choose from: noop"):
-        named_policy("best")
+        named_policy("best", load_setup("wildfire-2x3-S0"))
 
 
 def test_setups_of_one_shape_share_a_compilation():

@@ -53,8 +53,9 @@ class Evaluate:
     setup: Repeated[str]
     """A setup's name (see `plato setups`) or .toml file; may be repeated."""
     policy: Repeated[str]
-    """noop, random, weakest, strongest, weakest-released, strongest-released, or the
-    path of a checkpoint or of a run; may be repeated."""
+    """noop, random, weakest, strongest, weakest-released, strongest-released, optimal
+    (solved exactly), or the path of a checkpoint, of a solution or of a run; may be
+    repeated."""
     greedy: bool = False
     """Trained policies take their likeliest action instead of drawing one."""
     episodes: int = 50
@@ -77,7 +78,12 @@ class Evaluate:
         if not self.setup or not self.policy:
             raise PlatoError("Name at least one --setup and one --policy.")
         setups = [load_setup(name) for name in self.setup]
-        policies = {n: named_policy(n, greedy=self.greedy) for n in self.policy}
+        # All of them before the first is played: what is wrong is said at once.
+        players = [
+            (setup, name, named_policy(name, setup, greedy=self.greedy))
+            for setup in setups
+            for name in self.policy
+        ]
         writable(self.out)
         results = [
             evaluate(
@@ -88,8 +94,7 @@ class Evaluate:
                 noise=self.noise,
                 name=name,
             )
-            for setup in setups
-            for name, policy in policies.items()
+            for setup, name, policy in players
         ]
         out = console()
         out.print(evaluation_table(results, out.width))

@@ -6,14 +6,20 @@ from typing import Annotated
 import tyro
 
 import plato
+from plato.cli.bounding import Bounds
 from plato.cli.commands import Evaluate, Reproduce, Setups, Train, Verify
+from plato.cli.comparing import Compare
 from plato.cli.console import report_error
+from plato.cli.solving import Solve
 from plato.errors import PlatoError
 
 Command = (
     Annotated[Setups, tyro.conf.subcommand("setups")]
     | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Compare, tyro.conf.subcommand("compare")]
+    | Annotated[Solve, tyro.conf.subcommand("solve")]
+    | Annotated[Bounds, tyro.conf.subcommand("bounds")]
     | Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
 )

@@ -67,8 +67,11 @@ def _play_step(
     moment: _Moment,
     time: Int[Array, ""],
 ) -> tuple[_Moment, None]:
-    actions, memory = policy.act(
-        jax.random.fold_in(key_policy, time), moment.observation, moment.memory
+    actions, memory = policy.act_knowing(
+        jax.random.fold_in(key_policy, time),
+        moment.state,
+        moment.observation,
+        moment.memory,
     )
     state, observation, outcome = game.step(
         jax.random.fold_in(key_game, time), moment.state, actions

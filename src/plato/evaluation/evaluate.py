@@ -11,6 +11,7 @@ import numpy as np
 
 from plato.configuration import whole_number
 from plato.domains.setups import Setup, load_setup
+from plato.domains.wildfire import optimal
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.heuristics import RULES
@@ -23,6 +24,7 @@ from plato.policies.checkpoint import load_actor
 from plato.policies.policy import Policy
 from plato.policies.rules import RulePolicy, uniform
 from plato.seeding import SEEDS, seed_keys
+from plato.tensors import read_header
 
 NoiseProtocol: TypeAlias = Literal["independent", "paper"]
 """`independent`: every seed its own noise. `paper`: one fixed stream in every episode,
@@ -81,13 +83,13 @@ def evaluate(
     if noise not in get_args(NoiseProtocol):
         raise PlatoError(f"noise must be 'independent' or 'paper', not {noise!r}.")
     name = name or (policy if isinstance(policy, str) else type(policy).__name__)
-    player = named_policy(policy) if isinstance(policy, str) else policy
+    setup = setup if isinstance(setup, Setup | Game) else load_setup(setup)
+    player = named_policy(policy, setup) if isinstance(policy, str) else policy
     if isinstance(setup, Game):
         if noise == "paper":
             raise PlatoError("noise='paper' is defined for setups, not for any game.")
         metrics = _measure(setup, lambda seeds: (player, False), seed, episodes)
         return Evaluation(type(setup).__name__, name, noise, seed, metrics)
-    setup = setup if isinstance(setup, Setup) else load_setup(setup)
     game, players = Wildfire.from_config(setup.config), lambda seeds: (player, False)
     if noise == "paper":
         game = with_paper_noise(game, setup.config)
@@ -123,20 +125,34 @@ def _paper_players(
     return stack([with_paper_ties(policy.prefer, config, s) for s in seeds]), True
 
 
-def named_policy(name: str, *, greedy: bool = False) -> Policy[Any]:
-    """The policy that goes by a name: a rule, a checkpoint, or a finished run's last.
+OPTIMAL = "optimal"
+"""The name of the best possible team, where a setup is small enough to solve."""
+
+
+def named_policy(
+    name: str, setup: Setup | Game[Any, Any], *, greedy: bool = False
+) -> Policy[Any]:
+    """The policy that goes by a name: a rule, the optimal one of a setup, a checkpoint
+    or solution on disk, or the last policy of a finished run.
 
     A run of several trainings is named by the folder of one of them in `checkpoints`.
     """
     if name in RULES:
         return RulePolicy(RULES[name])
     path = Path(name)
-    if path.suffix == ".safetensors" or path.is_dir():
-        return replace(load_actor(_last_checkpoint(path)), greedy=greedy)
-    raise PlatoError(
-        f"There is no policy named {name!r}; choose from: {', '.join(RULES)}, or give "
-        f"the path of a checkpoint (.safetensors) or of a run."
-    )
+    if name != OPTIMAL and path.suffix != ".safetensors" and not path.is_dir():
+        raise PlatoError(
+            f"There is no policy named {name!r}; choose from: {', '.join(RULES)}, "
+            f"{OPTIMAL}, or give the path of a checkpoint (.safetensors) or of a run."
+        )
+    path = _last_checkpoint(path)
+    if name != OPTIMAL and read_header(path).get("kind") != optimal.KIND:
+        return replace(load_actor(path), greedy=greedy)
+    if not isinstance(setup, Setup):
+        raise PlatoError("The optimal policy is known for setups, not for any game.")
+    if name == OPTIMAL:
+        return optimal.solve_exactly(setup.config)
+    return optimal.load_optimal(path, setup.config)
 
 
 def _last_checkpoint(path: Path) -> Path:

@@ -1,7 +1,7 @@
 """What can play a game: anything that maps observations to actions."""
 
 from abc import abstractmethod
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 from jaxtyping import Array, Int, PRNGKeyArray
@@ -27,3 +27,10 @@ class Policy(eqx.Module, Generic[Memory]):
         self, key: PRNGKeyArray, observation: Observation, memory: Memory
     ) -> tuple[Int[Array, " agent"], Memory]:
         """One action for each agent, and the memory for the next decision."""
+
+    def act_knowing(
+        self, key: PRNGKeyArray, state: Any, observation: Observation, memory: Memory
+    ) -> tuple[Int[Array, " agent"], Memory]:
+        """As `act`, with the game's whole state at hand; only oracles look at it."""
+        del state
+        return self.act(key, observation, memory)
