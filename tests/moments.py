@@ -21,14 +21,21 @@ VARIANTS = [
     ActorConfig(hidden=8, query="statistics", context="statistics"),
     ActorConfig(hidden=8, context="pointer", heads=2, depth=1),
     ActorConfig(hidden=8, context="statistics", ego=False),
+    ActorConfig(hidden=8, away="flagged"),
+    ActorConfig(hidden=8, away="flagged", query="statistics", encoder="lstm"),
 ]
 """Every switch of the actor, in as few combinations as show each at work."""
 actor_configs = st.sampled_from(VARIANTS)
 
 
 @st.composite
-def moments(draw, min_tasks: int = 0, full_view: bool = False) -> Observation:
-    """A moment without spare rows: everyone is present, every task exists."""
+def moments(
+    draw, min_tasks: int = 0, full_view: bool = False, away: bool = False
+) -> Observation:
+    """A moment without spare rows: every task exists, and everyone is present.
+
+    With `away`, some agents may be away.
+    """
     agents, tasks = draw(st.integers(1, 5)), draw(st.integers(min_tasks, 5))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     sees = np.ones((agents, tasks), bool)
@@ -36,10 +43,13 @@ def moments(draw, min_tasks: int = 0, full_view: bool = False) -> Observation:
     if not full_view:
         sees = random.random((agents, tasks)) < 0.7
         knows = (random.random((agents, agents)) < 0.7) | np.eye(agents, dtype=bool)
+    present = random.random(agents) < (0.6 if away else 2)
     options = (random.random((agents, tasks, 1)) < 0.6) & sees[:, :, None]
+    options &= present[:, None, None]
     return Observation(
         agents=jnp.asarray(random.normal(size=(agents, 3)), jnp.float32),
-        present=jnp.ones(agents, bool),
+        roster=jnp.ones(agents, bool),
+        present=jnp.asarray(present),
         tasks=jnp.asarray(random.normal(size=(tasks, 2)), jnp.float32),
         exists=jnp.ones(tasks, bool),
         public=jnp.asarray([True, bool(random.integers(2)), True]),
@@ -53,6 +63,7 @@ def rearranged(seen: Observation, agents, tasks) -> Observation:
     """The same moment with its rows in another order (or with some left out)."""
     return Observation(
         agents=seen.agents[agents],
+        roster=seen.roster[agents],
         present=seen.present[agents],
         tasks=seen.tasks[tasks],
         exists=seen.exists[tasks],
@@ -86,6 +97,7 @@ def with_spare_rows(
 
     return Observation(
         agents=grow(seen.agents, (agents, None), any_number),
+        roster=grow(seen.roster, (agents,), never),
         present=grow(seen.present, (agents,), never),
         tasks=grow(seen.tasks, (tasks, None), any_number),
         exists=grow(seen.exists, (tasks,), never),

@@ -53,6 +53,7 @@ class Parcels(Game[ParcelState, Any]):
         options = side & state.waiting[None, :] & present[:, None]
         return Observation(
             agents=jnp.stack([jnp.arange(2.0), state.resting * 1.0], axis=1),
+            roster=self.roster,
             present=present,
             tasks=jnp.arange(4.0)[:, None],
             exists=state.waiting,

@@ -63,21 +63,56 @@ def test_greedy_takes_the_likeliest(tmp_path):
 @pytest.mark.parametrize("config", VARIANTS, ids=str)
 @pytest.mark.parametrize("actions", [1, 3])
 def test_the_numpy_actor_agrees(tmp_path, config, actions):
+    """Step by step, with partial views, agents that leave and return, and memory."""
     features = Features(3, 2, actions)
     path = checkpoint(tmp_path / "p.safetensors", config, features)
-    if config.encoder == "lstm":
-        with pytest.raises(PlatoError, match="without memory"):
-            export(path, tmp_path / "out")
-        with pytest.raises(PlatoError, match="without memory"):
-            load(path).decide(*moment(2, 2, actions))
-        return
     export(path, tmp_path / "out")
     plain, ours = load_numpy(tmp_path / "out" / "policy.npz"), load(path)
     for agents, tasks in ((1, 0), (1, 3), (4, 5)):
-        now = moment(agents, tasks, actions, seed=agents)
-        _, probabilities = plain.decide(*now)
-        expected = ours.decide(*now).probabilities
-        np.testing.assert_allclose(probabilities, expected, atol=1e-5)
+        first = second = None
+        for step in range(4):
+            now = moment(agents, tasks, actions, seed=10 * agents + step)
+            view = {} if step == 0 else views(agents, tasks, seed=step)
+            _, probabilities, first = plain.decide(*now, memory=first, **view)
+            expected = ours.decide(*now, memory=second, **view)
+            second = expected.memory
+            np.testing.assert_allclose(probabilities, expected.probabilities, atol=1e-5)
+            assert (first is None) == (config.encoder == "mlp")
+
+
+def views(agents: int, tasks: int, seed: int) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(seed)
+    return {
+        "present": random.random(agents) < 0.7,
+        "sees_agents": (random.random((agents, agents)) < 0.6)
+        | np.eye(agents, dtype=bool),
+        "sees_tasks": random.random((agents, tasks)) < 0.6,
+        "public": np.array([True, False, True]),
+    }
+
+
+def test_memory_moves_with_its_agent(tmp_path):
+    """Rows may change places from one decision to the next, if memory's do, too."""
+    config = ActorConfig(hidden=8, encoder="lstm")
+    policy = load(checkpoint(tmp_path / "p.safetensors", config, Features(3, 2, 1)))
+    memory = policy.decide(*moment(4, 3, seed=1)).memory
+    agents, tasks, options = moment(4, 3, seed=2)
+    usual = policy.decide(agents, tasks, options, memory=memory)
+    order = np.array([2, 0, 3, 1])
+    assert memory is not None
+    moved = policy.decide(
+        agents[order],
+        tasks,
+        options[order],
+        memory=type(memory)(*(part[order] for part in memory)),
+    )
+    np.testing.assert_allclose(
+        moved.probabilities, usual.probabilities[order], atol=1e-6
+    )
+    fresh = policy.decide(agents, tasks, options)
+    assert np.abs(fresh.probabilities - usual.probabilities).max() > 1e-4
+    with pytest.raises(PlatoError, match="memory must hold a row for each of the 2"):
+        policy.decide(agents[:2], tasks, options[:2], memory=memory)
 
 
 def test_the_export_needs_nothing_but_numpy(tmp_path):
@@ -88,7 +123,8 @@ def test_the_export_needs_nothing_but_numpy(tmp_path):
     program = (
         "import sys, policy; import numpy as np\n"
         "actor = policy.load('policy.npz')\n"
-        "actions, p = actor.decide(np.ones((2, 3)), np.ones((4, 2)), np.ones((2, 4)))\n"
+        "moment = np.ones((2, 3)), np.ones((4, 2)), np.ones((2, 4))\n"
+        "actions, p, memory = actor.decide(*moment)\n"
         "assert p.shape == (2, 5) and actions.shape == (2,)\n"
         "assert not {'jax', 'equinox', 'plato', 'scipy'} & set(sys.modules)\n"
         "print('fine')"
@@ -120,3 +156,11 @@ def test_what_does_not_fit_is_refused(change, words):
         arguments[place] = value
     with pytest.raises(PlatoError, match=words):
         DeployedPolicy(actor).decide(*arguments)
+
+
+def test_masks_of_another_size_are_refused():
+    actor = PointerActor.create(
+        ActorConfig(hidden=8), Features(3, 2, 1), key=jax.random.key(0)
+    )
+    with pytest.raises(PlatoError, match="sees_tasks must be 5 × 6, not 6 × 5"):
+        DeployedPolicy(actor).decide(*moment(5, 6), sees_tasks=np.ones((6, 5)))

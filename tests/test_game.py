@@ -89,7 +89,12 @@ def unhinged(game: Parcels, result: Any) -> Any:
         (
             "observe",
             lambda g, s: replace(s, agents=s.agents / 0),
-            "present agent is not a finite",
+            "feature of an agent is not a finite",
+        ),
+        (
+            "observe",
+            lambda g, s: replace(s, roster=~s.roster),
+            "not the game's roster",
         ),
         (
             "transition",

@@ -66,6 +66,7 @@ def _observation_forms(
     agents, tasks, actions = game.capacity
     expected: dict[str, tuple[tuple[int | None, ...], Any]] = {
         "agents": ((agents, None), jnp.floating),
+        "roster": ((agents,), jnp.bool_),
         "present": ((agents,), jnp.bool_),
         "tasks": ((tasks, None), jnp.floating),
         "exists": ((tasks,), jnp.bool_),
@@ -193,6 +194,8 @@ def _check_episodes(game: Game[Any, Any], key: Any, steps: int) -> Iterator[str]
 
 
 def _moment_problems(seen: Observation, roster: np.ndarray) -> Iterator[str]:
+    if (seen.roster != roster).any():
+        yield "observation.roster is not the game's roster."
     if (seen.present & ~roster).any():
         yield "an agent is present that is not on the roster."
     if (seen.options & ~seen.present[:, None, None]).any():
@@ -201,8 +204,8 @@ def _moment_problems(seen: Observation, roster: np.ndarray) -> Iterator[str]:
         yield "an option points at a task that does not exist."
     if (seen.options & ~seen.sees_tasks[:, :, None]).any():
         yield "an option points at a task that its agent does not see."
-    if not np.isfinite(seen.agents[seen.present]).all():
-        yield "a feature of a present agent is not a finite number."
+    if not np.isfinite(seen.agents[roster]).all():
+        yield "a feature of an agent is not a finite number."
     if not np.isfinite(seen.tasks[seen.exists]).all():
         yield "a feature of an existing task is not a finite number."
     if not np.diagonal(seen.sees_agents)[seen.present].all():

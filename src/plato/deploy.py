@@ -1,21 +1,25 @@
 """Trained policies in use: any numbers of agents and tasks, NumPy in and out."""
 
+import io
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 from numpy.typing import ArrayLike
 
+from plato import numpy_actor
 from plato.errors import PlatoError
 from plato.files import write_bytes, write_text
 from plato.game import Observation, power_of_two
 from plato.policies.checkpoint import load_actor
-from plato.policies.encoders import MLP
-from plato.policies.pointer import PointerActor
-from plato.tensors import named_leaves
+from plato.policies.pointer import Memory, PointerActor
+from plato.tensors import named_leaves, read_header
 
 
 class Decision(NamedTuple):
@@ -25,6 +29,9 @@ class Decision(NamedTuple):
     """One for each agent: 0 for NOOP, else 1 + task * actions + action."""
     probabilities: np.ndarray
     """(agents, 1 + tasks * actions): of NOOP and of every task-action."""
+    memory: Memory | None
+    """To be given with the next decision, a row for each agent, where the policy
+    remembers (encoder lstm); otherwise None."""
 
 
 class DeployedPolicy:
@@ -44,25 +51,91 @@ class DeployedPolicy:
         tasks: ArrayLike,
         options: ArrayLike,
         *,
+        present: ArrayLike | None = None,
+        sees_agents: ArrayLike | None = None,
+        sees_tasks: ArrayLike | None = None,
+        public: ArrayLike | None = None,
+        memory: Memory | None = None,
         greedy: bool = False,
     ) -> Decision:
-        """Chooses for the agents that are present among the tasks that exist.
+        """Chooses for the agents among the tasks that exist.
 
         `agents` and `tasks` are rows of features; `options` says for each agent and
-        task (and action, where tasks have several) whether it may be chosen. Everybody
-        sees everything.
+        task (and action, where tasks have several) whether it may be chosen.
+
+        Unless it is said otherwise all agents are present and everybody sees
+        everything. `present` marks the agents that are, `sees_agents[i, j]` whether i
+        sees j, `sees_tasks[i, x]` whether i sees x, and `public` the features of an
+        agent that others see. A policy that remembers is given the `memory` of the
+        last decision, its rows arranged as the agents are now; None begins anew.
         """
-        if not isinstance(self.actor.encode_query, MLP):
-            raise PlatoError("decide() is for policies without memory (encoder mlp).")
-        seen = _everything_seen(self.actor, agents, tasks, options)
+        seen = self._observation(agents, tasks, options)
+        masks = {
+            "present": present,
+            "sees_agents": sees_agents,
+            "sees_tasks": sees_tasks,
+            "public": public,
+        }
+        seen = replace(
+            seen,
+            **{
+                name: _mask(name, mask, getattr(seen, name).shape)
+                for name, mask in masks.items()
+                if mask is not None
+            },
+        )
         count, choices = seen.action_mask.shape
-        logs = np.asarray(_log_policy(self.actor, _grown(seen)))[:count, :choices]
-        probabilities = np.exp(logs)
+        roomy = _grown(seen)
+        logs, later = _log_policy(self.actor, roomy, self._memory(memory, count, roomy))
+        probabilities = np.exp(np.asarray(logs)[:count, :choices])
+        later = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], later)
         if greedy:
-            return Decision(probabilities.argmax(axis=1), probabilities)
+            return Decision(probabilities.argmax(axis=1), probabilities, later)
         totals = np.cumsum(probabilities, axis=1)
         numbers = self._random.random(count)[:, None] * totals[:, -1:]
-        return Decision((totals <= numbers).sum(axis=1), probabilities)
+        return Decision((totals <= numbers).sum(axis=1), probabilities, later)
+
+    def _memory(
+        self, memory: Memory | None, agents: int, roomy: Observation
+    ) -> Memory | None:
+        blank = self.actor.start(roomy.agents.shape[0])
+        if memory is None or blank is None:
+            return blank
+        if any(np.shape(part)[:1] != (agents,) for part in memory):
+            raise PlatoError(f"memory must hold a row for each of the {agents} agents.")
+        return jax.tree.map(lambda new, old: new.at[:agents].set(old), blank, memory)
+
+    def _observation(
+        self, agents: ArrayLike, tasks: ArrayLike, options: ArrayLike
+    ) -> Observation:
+        """The moment, everything seen by everyone, checked."""
+        agents, tasks = np.asarray(agents, np.float32), np.asarray(tasks, np.float32)
+        options, actions = np.asarray(options, bool), self.actor.actions
+        features = self.actor.noop.shape[0] - (actions if actions > 1 else 0)
+        if agents.ndim != 2 or not len(agents):
+            raise PlatoError("agents must hold the features of at least one agent.")
+        if not tasks.size:
+            tasks = tasks.reshape(0, features)
+        if tasks.ndim != 2 or tasks.shape[1] != features:
+            raise PlatoError(f"tasks must hold {features} features for each task.")
+        shape = (len(agents), len(tasks), actions)
+        if options.size != np.prod(shape) or options.shape[:2] not in (shape[:2], (0,)):
+            raise PlatoError(
+                f"options must be {_times(shape)} (agents, tasks, actions), "
+                f"not {_times(options.shape)}."
+            )
+        team, everything = len(agents), len(tasks)
+        return Observation(
+            agents=jnp.asarray(agents),
+            roster=jnp.ones(team, bool),
+            present=jnp.ones(team, bool),
+            tasks=jnp.asarray(tasks),
+            exists=jnp.ones(everything, bool),
+            public=jnp.ones(agents.shape[1], bool),
+            sees_agents=jnp.ones((team, team), bool),
+            sees_tasks=jnp.ones((team, everything), bool),
+            options=jnp.asarray(options.reshape(shape)),
+        )
 
 
 def load(path: str | Path) -> DeployedPolicy:
@@ -76,63 +149,39 @@ def export(checkpoint: str | Path, folder: str | Path) -> None:
     In that folder, `import policy; policy.load("policy.npz").decide(agents, tasks,
     options)` does what `plato.load(checkpoint).decide` does.
     """
-    import io
-
-    import plato.numpy_actor
-
     actor = load_actor(Path(checkpoint))
-    if not isinstance(actor.encode_query, MLP):
-        raise PlatoError("Only policies without memory (encoder mlp) can be exported.")
-    buffer = io.BytesIO()
     weights = {name: np.asarray(leaf) for name, leaf in named_leaves(actor)}
-    weights |= {"ego": np.asarray(actor.ego), "actions": np.asarray(actor.actions)}
+    weights["actions"] = np.asarray(actor.actions)
+    weights["config"] = np.asarray(json.dumps(read_header(Path(checkpoint))["actor"]))
+    buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **weights)
     write_bytes(Path(folder) / "policy.npz", buffer.getvalue())
-    source = Path(plato.numpy_actor.__file__).read_text(encoding="utf-8")
+    source = Path(numpy_actor.__file__).read_text(encoding="utf-8")
     write_text(Path(folder) / "policy.py", source)
 
 
 @eqx.filter_jit
-def _log_policy(actor: PointerActor, seen: Observation) -> Array:
-    return actor.log_policy(seen, None)[0]
+def _log_policy(
+    actor: PointerActor, seen: Observation, memory: Memory | None
+) -> tuple[Array, Memory | None]:
+    return actor.log_policy(seen, memory)
 
 
-def _everything_seen(
-    actor: PointerActor, agents: ArrayLike, tasks: ArrayLike, options: ArrayLike
-) -> Observation:
-    """The moment as an observation of NumPy arrays, checked."""
-    agents, tasks = np.asarray(agents, np.float32), np.asarray(tasks, np.float32)
-    options = np.asarray(options, bool)
-    features = actor.noop.shape[0] - (actor.actions if actor.actions > 1 else 0)
-    if agents.ndim != 2 or not len(agents):
-        raise PlatoError("agents must hold a row of features for at least one agent.")
-    if not tasks.size:
-        tasks = tasks.reshape(0, features)
-    if tasks.ndim != 2 or tasks.shape[1] != features:
-        raise PlatoError(f"tasks must hold {features} features for each task.")
-    shape = (len(agents), len(tasks), actor.actions)
-    if options.size != np.prod(shape) or options.shape[:2] not in (shape[:2], (0,)):
-        raise PlatoError(
-            f"options must be {' × '.join(map(str, shape))} (agents, tasks, actions), "
-            f"not {' × '.join(map(str, options.shape))}."
-        )
-    options = options.reshape(shape)
-    return Observation(
-        agents=jnp.asarray(agents),
-        present=jnp.ones(len(agents), bool),
-        tasks=jnp.asarray(tasks),
-        exists=jnp.ones(len(tasks), bool),
-        public=jnp.ones(agents.shape[1], bool),
-        sees_agents=jnp.ones((len(agents), len(agents)), bool),
-        sees_tasks=jnp.ones((len(agents), len(tasks)), bool),
-        options=jnp.asarray(options),
-    )
+def _mask(name: str, mask: ArrayLike, shape: tuple[int, ...]) -> Array:
+    flags = np.asarray(mask, bool)
+    if flags.shape != shape:
+        raise PlatoError(f"{name} must be {_times(shape)}, not {_times(flags.shape)}.")
+    return jnp.asarray(flags)
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape))
 
 
 def _grown(seen: Observation) -> Observation:
     """The same moment with spare rows, up to powers of two."""
     agents, tasks = (power_of_two(n) for n in seen.options.shape[:2])
-    sizes = {"agents": (agents, None), "present": (agents,)}
+    sizes = {"agents": (agents, None), "roster": (agents,), "present": (agents,)}
     sizes |= {"tasks": (tasks, None), "exists": (tasks,), "public": (None,)}
     sizes |= {"sees_agents": (agents, agents), "sees_tasks": (agents, tasks)}
     sizes |= {"options": (agents, tasks, None)}

@@ -47,6 +47,8 @@ class Observation(eqx.Module):
     """
 
     agents: Float[Array, "agent agent_feat"]
+    roster: Bool[Array, " agent"]
+    """Rows that belong to an agent at all, present or away."""
     present: Bool[Array, " agent"]
     tasks: Float[Array, "task task_feat"]
     exists: Bool[Array, " task"]

@@ -1,5 +1,7 @@
 """A trained PLATO policy in plain NumPy. This file and its weights are all it takes."""
 
+import json
+
 import numpy as np
 
 
@@ -14,75 +16,143 @@ class NumpyActor:
 
     def __init__(self, weights, seed=0):
         self.weights = weights
+        self.config = json.loads(str(weights["config"]))
         self.random = np.random.default_rng(seed)
 
-    def decide(self, agents, tasks, options, greedy=False):
-        """(actions, probabilities) for present agents and existing tasks."""
-        probabilities = self.policy(agents, tasks, options)
+    def decide(self, agents, tasks, options, *, greedy=False, **view):
+        """(actions, probabilities, memory); see `policy` for what can be given."""
+        probabilities, memory = self.policy(agents, tasks, options, **view)
         if greedy:
-            return probabilities.argmax(axis=1), probabilities
+            return probabilities.argmax(axis=1), probabilities, memory
         totals = np.cumsum(probabilities, axis=1)
         numbers = self.random.random(len(totals))[:, None] * totals[:, -1:]
-        return (totals <= numbers).sum(axis=1), probabilities
+        return (totals <= numbers).sum(axis=1), probabilities, memory
 
-    def policy(self, agents, tasks, options):
-        """Probabilities of NOOP and of every task-action, for each agent."""
+    def policy(
+        self,
+        agents,
+        tasks,
+        options,
+        *,
+        present=None,
+        sees_agents=None,
+        sees_tasks=None,
+        public=None,
+        memory=None,
+    ):
+        """Probabilities of NOOP and of every task-action for each agent, and memory.
+
+        Everyone is present and sees everything unless it is said otherwise. A policy
+        that remembers (encoder lstm) wants the memory of the last decision, a row of
+        (hidden, cell, present) for each agent; None begins anew.
+        """
         agents = np.asarray(agents, np.float32)
-        options = np.asarray(options, bool).reshape(len(agents), -1)
+        team = len(agents)
+        tasks = np.asarray(tasks, np.float32).reshape(-1, self._task_features())
+        seen = {
+            "agents": agents,
+            "tasks": tasks,
+            "present": _given(present, (team,)),
+            "sees_agents": _given(sees_agents, (team, team)),
+            "sees_tasks": _given(sees_tasks, (team, len(tasks))),
+            "public": _given(public, (agents.shape[1],)),
+        }
+        summary = self._summary(seen)
+        if self.config["encoder"] == "lstm":
+            query, memory = self._remember(summary, memory, seen["present"])
+        else:
+            query, memory = self._mlp("encode_query", summary), None
+        scores = self._scores(query, self._keys(tasks))
+        options = np.asarray(options, bool).reshape(team, -1)
+        offered = np.concatenate([np.ones((team, 1), bool), options], axis=1)
+        return _softmax(scores, offered), memory
+
+    def _task_features(self):
+        actions = int(self.weights["actions"])
+        return len(self.weights["noop"]) - (actions if actions > 1 else 0)
+
+    def _keys(self, tasks):
         noop, actions = self.weights["noop"], int(self.weights["actions"])
-        features = len(noop) - (actions if actions > 1 else 0)
-        tasks = np.asarray(tasks, np.float32).reshape(-1, features)
-        rows = tasks
         if actions > 1:
             which = np.tile(np.eye(actions, dtype=np.float32), (len(tasks), 1))
-            rows = np.concatenate([np.repeat(tasks, actions, axis=0), which], axis=1)
-        rows = rows.reshape(-1, len(noop))
-        keys = self._mlp("encode_task", np.concatenate([noop[None], rows]))
-        query = self._mlp("encode_query", self._summary(agents, tasks))
-        scores = self._scores(query, keys)
-        offered = np.concatenate([np.ones((len(agents), 1), bool), options], axis=1)
-        return _softmax(np.where(offered, scores, -np.inf))
+            tasks = np.concatenate([np.repeat(tasks, actions, axis=0), which], axis=1)
+        return self._mlp("encode_task", np.concatenate([noop[None], tasks]))
 
-    def _summary(self, agents, tasks):
-        parts = [self._team(agents)]
-        if self.weights["ego"]:
-            parts.append(agents)
-        if "context.value" in self.weights:
-            parts.append(self._task_pointer(agents, tasks))
-        elif self._width() - sum(part.shape[1] for part in parts):
-            parts.append(np.tile(_statistics(tasks), (len(agents), 1)))
+    def _summary(self, seen):
+        parts = [self._team(seen)]
+        if self.config["ego"]:
+            parts.append(seen["agents"])
+        if self.config["context"] == "pointer":
+            parts.append(self._task_pointer(seen))
+        elif self.config["context"] == "statistics":
+            views = [_statistics(seen["tasks"], mask) for mask in seen["sees_tasks"]]
+            parts.append(np.stack(views))
         return np.concatenate(parts, axis=1)
 
-    def _width(self):
-        return self.weights["encode_query.layers.0.weight"].shape[0]
+    def _team(self, seen):
+        own, public = seen["agents"], seen["agents"] * seen["public"]
+        members = seen["sees_agents"]
+        if self.config["away"] == "flagged":
+            flag = seen["present"][:, None].astype(np.float32)
+            own = np.concatenate([own, flag], axis=1)
+            public = np.concatenate([public, flag], axis=1)
+        else:
+            members = members & seen["present"]
+        if self.config["query"] == "statistics":
+            views = [public.copy() for _ in own]
+            for i, view in enumerate(views):
+                view[i] = own[i]
+            return np.stack([_statistics(*v) for v in zip(views, members, strict=True)])
+        own, public = self._mlp("team.encode", own), self._mlp("team.encode", public)
+        query = self._linear("team.query_map", own)
+        scores = self._mixed("team", query[:, None] + self._map("team", public)[None])
+        mine = np.arange(len(own))
+        # Of itself an agent knows everything, of the others what is public.
+        scores[mine, mine] = self._mixed("team", query + self._map("team", own))
+        weights = _softmax(np.moveaxis(scores, 2, 1), members[:, None])
+        read = weights @ public
+        read += weights[mine, :, mine][:, :, None] * (own - public)[:, None]
+        return read.reshape(len(own), -1)
 
-    def _team(self, agents):
-        if "team.value" not in self.weights:
-            return np.tile(_statistics(agents), (len(agents), 1))
-        keys = self._mlp("team.encode", agents)
-        return self._point("team", keys, keys)
-
-    def _task_pointer(self, agents, tasks):
-        heads = self.weights["context.value"].shape[1]
-        if not len(tasks):
-            hidden = self.weights["context.value"].shape[0]
-            return np.zeros((len(agents), hidden * heads), np.float32)
-        own = self._mlp("context.encode_agent", agents)
-        return self._point("context", own, self._mlp("context.encode_task", tasks))
-
-    def _point(self, name, own, keys):
-        query = self._linear(f"{name}.query_map", own)
-        mixed = query[:, None] + self._linear(f"{name}.key_map", keys)[None]
-        scores = np.tanh(mixed) @ self.weights[f"{name}.value"]
-        weights = _softmax(np.moveaxis(scores, 2, 1))
+    def _task_pointer(self, seen):
+        keys = self._mlp("context.encode_task", seen["tasks"])
+        own = self._mlp("context.encode_agent", seen["agents"])
+        query = self._linear("context.query_map", own)
+        mixed = query[:, None] + self._map("context", keys)[None]
+        scores = np.moveaxis(self._mixed("context", mixed), 2, 1)
+        weights = _softmax(scores, seen["sees_tasks"][:, None])
         return (weights @ keys).reshape(len(own), -1)
 
+    def _remember(self, summary, memory, present):
+        hidden = np.zeros((len(summary), self._hidden()), np.float32)
+        cell = np.zeros_like(hidden)
+        if memory is not None:
+            last_hidden, last_cell, was_present = memory
+            # One who comes back begins anew.
+            kept = np.asarray(was_present, bool)[:, None]
+            hidden = np.where(kept, last_hidden, hidden)
+            cell = np.where(kept, last_cell, cell)
+        inputs = np.concatenate([summary, hidden], axis=1)
+        gates = self._linear("encode_query.gates", inputs)
+        enter, forget, new, leave = np.split(gates, 4, axis=1)
+        cell = _sigmoid(forget + 1) * cell + _sigmoid(enter) * np.tanh(new)
+        hidden = _sigmoid(leave) * np.tanh(cell)
+        return hidden, (hidden, cell, present)
+
+    def _hidden(self):
+        return self.weights["encode_query.gates.weight"].shape[1] // 4
+
     def _scores(self, query, keys):
-        if "score.value" not in self.weights:
+        if self.config["scorer"] == "dot":
             return query @ keys.T / np.sqrt(query.shape[1])
         mixed = self._linear("score.query_map", query)[:, None]
-        mixed = mixed + self._linear("score.key_map", keys)[None]
-        return np.tanh(mixed) @ self.weights["score.value"]
+        return self._mixed("score", mixed + self._map("score", keys)[None])
+
+    def _map(self, name, keys):
+        return self._linear(f"{name}.key_map", keys)
+
+    def _mixed(self, name, mixed):
+        return np.tanh(mixed) @ self.weights[f"{name}.value"]
 
     def _mlp(self, name, x):
         layer = 0
@@ -95,12 +165,27 @@ class NumpyActor:
         return x @ self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
 
-def _softmax(scores):
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)
+def _given(mask, shape):
+    return np.ones(shape, bool) if mask is None else np.asarray(mask, bool)
 
 
-def _statistics(rows):
+def _softmax(scores, mask):
+    """Over what is marked; all 0 where nothing is."""
+    mask = np.broadcast_to(mask, scores.shape)
+    if not scores.shape[-1]:
+        return np.zeros_like(scores)
+    peak = np.max(np.where(mask, scores, -np.inf), axis=-1, keepdims=True)
+    peak = np.where(np.isfinite(peak), peak, 0)
+    weights = np.where(mask, np.exp(np.where(mask, scores - peak, 0)), 0)
+    return weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-30)
+
+
+def _statistics(rows, mask):
+    rows = rows[mask]
     if not len(rows):
         return np.zeros(4 * rows.shape[1], np.float32)
     return np.concatenate([rows.mean(0), rows.var(0), rows.min(0), rows.max(0)])
+
+
+def _sigmoid(x):
+    return 0.5 * (1 + np.tanh(0.5 * x))

@@ -2,6 +2,7 @@
 
 import itertools
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -40,7 +41,9 @@ def random_process(seed: int, *, bonus: bool) -> Process:
 def plainly(process: Process) -> tuple[float, np.ndarray]:
     """One loop for everything, over joint states."""
     states = list(itertools.product(*map(range, process.shape)))
-    mix = np.asarray([process.settle(row) for row in np.eye(24, dtype=np.float32)]).T
+    mix = np.asarray(
+        [process.settle(jnp.asarray(row)) for row in np.eye(24, dtype=np.float32)]
+    ).T
     mix = mix.reshape(24, 24)
     over = np.broadcast_to(process.over, process.shape).reshape(-1)
     value, table = np.zeros(24), np.zeros((process.horizon, 24), int)

@@ -15,7 +15,12 @@ from plato.policies.config import ActorConfig
 from plato.policies.critic import GraphCritic
 from plato.policies.pointer import AgentPointer, PointerActor
 
-CRITIC = GraphCritic.create(FEATURES, 8, 2, key=jax.random.key(1))
+CRITICS = [
+    GraphCritic.create(
+        ActorConfig(hidden=8, away=away), FEATURES, key=jax.random.key(1)
+    )
+    for away in ("removed", "flagged")
+]
 
 
 def close(one, other) -> None:
@@ -48,11 +53,11 @@ def policy(config: ActorConfig, seen: Observation) -> np.ndarray:
 
 
 @jax.jit
-def value(seen: Observation):
-    return CRITIC(seen)
+def values(seen: Observation):
+    return jnp.stack([critic(seen) for critic in CRITICS])
 
 
-@given(actor_configs, moments(), st.randoms(use_true_random=False))
+@given(actor_configs, moments(away=True), st.randoms(use_true_random=False))
 def test_lemma_1_and_theorem_1_the_actor_does_not_depend_on_order(config, seen, random):
     agents, tasks = (list(range(n)) for n in seen.options.shape[:2])
     random.shuffle(agents)
@@ -62,24 +67,24 @@ def test_lemma_1_and_theorem_1_the_actor_does_not_depend_on_order(config, seen, 
     close(moved, policy(config, seen)[agents][:, choices])
 
 
-@given(moments(), st.randoms(use_true_random=False))
+@given(moments(away=True), st.randoms(use_true_random=False))
 def test_theorem_1_the_critic_does_not_depend_on_order(seen, random):
     agents, tasks = (list(range(n)) for n in seen.options.shape[:2])
     random.shuffle(agents)
     random.shuffle(tasks)
     moved = rearranged(seen, np.array(agents), np.array(tasks, int))
     one, other = (with_spare_rows(m, *ROWS, seed=0) for m in (seen, moved))
-    close(value(one), value(other))
+    close(values(one), values(other))
 
 
-@given(actor_configs, moments(), st.integers(0, 2**31))
+@given(actor_configs, moments(away=True), st.integers(0, 2**31))
 def test_theorem_1_masked_rows_change_nothing(config, seen, seed):
     agents, tasks = seen.options.shape[:2]
     rubbish = with_spare_rows(seen, *ROWS, seed=seed)
     other = np.exp(np.asarray(log_policy(build(config), rubbish)))
     close(other[:agents, : tasks + 1], policy(config, seen))
     assert (other[:agents, tasks + 1 :] == 0).all()
-    close(value(rubbish), value(with_spare_rows(seen, *ROWS, seed=0)))
+    close(values(rubbish), values(with_spare_rows(seen, *ROWS, seed=0)))
 
 
 @given(actor_configs, moments())
@@ -125,6 +130,22 @@ def test_agent_openness_weights_survive_a_third_agent(seen, heads, leaves):
             np.testing.assert_allclose(later[i, rest].sum(axis=0), 1, rtol=1e-5)
 
 
+@given(moments(full_view=True), st.integers(0, 4))
+def test_an_agent_that_is_away_is_gone_or_flagged(seen, leaves):
+    """Removed: as if it had never been. Flagged: its row still has a say."""
+    agents, tasks = (np.arange(n) for n in seen.options.shape[:2])
+    leaves %= len(agents)
+    away = Observation(**{**vars(seen), "present": seen.present.at[leaves].set(False)})
+    rest = np.delete(agents, leaves)
+    if len(rest):
+        gone = policy(ActorConfig(hidden=8), rearranged(seen, rest, tasks))
+        close(policy(ActorConfig(hidden=8), away)[rest], gone)
+    flagged = build(ActorConfig(hidden=8, away="flagged")).team
+    assert isinstance(flagged, AgentPointer)
+    assert (np.asarray(flagged.weights(away)) > 0).all()
+    assert (np.asarray(flagged(away)) != np.asarray(flagged(seen))).any()
+
+
 @given(actor_configs, moments())
 def test_without_a_task_noop_is_certain(config, seen):
     nothing = Observation(
@@ -143,6 +164,7 @@ def test_nobody_and_nothing_is_a_moment_too(config):
     """No agent present, no task: finite values, and gradients that are finite."""
     empty = Observation(
         agents=jnp.zeros((2, 3)),
+        roster=jnp.zeros(2, bool),
         present=jnp.zeros(2, bool),
         tasks=jnp.zeros((2, 2)),
         exists=jnp.zeros(2, bool),
@@ -151,7 +173,7 @@ def test_nobody_and_nothing_is_a_moment_too(config):
         sees_tasks=jnp.ones((2, 2), bool),
         options=jnp.zeros((2, 2, 1), bool),
     )
-    assert np.isfinite(float(value(empty)))
+    assert np.isfinite(np.asarray(values(empty))).all()
 
     def total(actor):
         logs, _ = actor.log_policy(empty, actor.start(2))
@@ -159,7 +181,8 @@ def test_nobody_and_nothing_is_a_moment_too(config):
 
     for leaf in jax.tree.leaves(jax.grad(total)(build(config))):
         assert np.isfinite(np.asarray(leaf)).all()
-    for leaf in jax.tree.leaves(jax.grad(lambda critic: critic(empty))(CRITIC)):
+    gradients = [jax.grad(lambda critic: critic(empty))(critic) for critic in CRITICS]
+    for leaf in jax.tree.leaves(gradients):
         assert np.isfinite(np.asarray(leaf)).all()
 
 
@@ -169,6 +192,7 @@ def test_only_ego_tells_agents_apart_by_statistics(query):
     random = np.random.default_rng(0)
     seen = Observation(
         agents=jnp.asarray(random.normal(size=(3, 3)), jnp.float32),
+        roster=jnp.ones(3, bool),
         present=jnp.ones(3, bool),
         tasks=jnp.asarray(random.normal(size=(4, 2)), jnp.float32),
         exists=jnp.ones(4, bool),

@@ -115,9 +115,7 @@ def create_learner(
     features = features_of(games)
     networks = Networks(
         PointerActor.create(actor_config, features, key=k_actor),
-        GraphCritic.create(
-            features, actor_config.hidden, actor_config.depth, key=k_critic
-        ),
+        GraphCritic.create(actor_config, features, key=k_critic),
     )
     optimiser: Any = _optimiser(Hyper.of(config))
     return Learner(

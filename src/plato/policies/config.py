@@ -18,6 +18,9 @@ class ActorConfig:
     """How the team is summed up: by pointing at agents, or by their statistics."""
     ego: bool = True
     """Whether the deciding agent's own features join the query."""
+    away: Literal["removed", "flagged"] = "removed"
+    """Whether agents that are away leave the team (the paper), or stay in it, marked
+    as away."""
     context: Literal["none", "statistics", "pointer"] = "none"
     """What of the tasks it sees joins the query (not in the paper): nothing, their
     statistics, or what the deciding agent's own key points at among them."""

@@ -1,7 +1,7 @@
 """The GCN critic: the value of a moment, from the graph of agents and tasks.
 
-Used in training only. Its nodes are the agents present and the tasks that exist, with
-an edge wherever an agent has an action on a task.
+Used in training only. Its nodes are the agents of the team and the tasks that exist,
+with an edge wherever an agent has an action on a task.
 """
 
 import equinox as eqx
@@ -10,8 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from plato.game import Observation
+from plato.policies.config import ActorConfig
 from plato.policies.encoders import MLP, Linear
-from plato.policies.pointer import Features
+from plato.policies.pointer import Features, Team
 
 LAYERS = 2
 
@@ -19,6 +20,7 @@ LAYERS = 2
 class GraphCritic(eqx.Module):
     """Algorithm 1, lines 16 to 22."""
 
+    team: Team
     encode_agent: MLP
     encode_task: MLP
     convolutions: list[Linear]
@@ -27,11 +29,15 @@ class GraphCritic(eqx.Module):
 
     @classmethod
     def create(
-        cls, features: Features, hidden: int, depth: int, *, key: PRNGKeyArray
+        cls, config: ActorConfig, features: Features, *, key: PRNGKeyArray
     ) -> "GraphCritic":
+        """A new critic, of the width, depth and view of the team that the actor has."""
+        hidden, depth = config.hidden, config.depth
         k_agent, k_task, k_head, k_value, *k_layers = jax.random.split(key, 4 + LAYERS)
+        agent_size = Team.features(config, features)
         return cls(
-            encode_agent=MLP.create(features.agent, hidden, depth, key=k_agent),
+            team=Team(config.away),
+            encode_agent=MLP.create(agent_size, hidden, depth, key=k_agent),
             encode_task=MLP.create(features.task, hidden, depth, key=k_task),
             convolutions=[Linear.create(hidden, hidden, key=k) for k in k_layers],
             head=MLP.create(hidden, hidden, 1, key=k_head),
@@ -40,8 +46,9 @@ class GraphCritic(eqx.Module):
 
     def __call__(self, seen: Observation) -> Float[Array, ""]:
         """The value of the moment, for the team."""
-        present, exists = seen.present[:, None], seen.exists[:, None]
-        agents = jnp.where(present, self.encode_agent(seen.agents), 0.0)
+        there, exists = self.team.counted(seen)[:, None], seen.exists[:, None]
+        known, _ = self.team.rows(seen)
+        agents = jnp.where(there, self.encode_agent(known), 0.0)
         rows = jnp.where(exists, seen.tasks, 0.0)
         tasks = jnp.where(exists, self.encode_task(rows), 0.0)
         edges = seen.options.any(axis=2).astype(jnp.float32)
@@ -53,8 +60,8 @@ class GraphCritic(eqx.Module):
             to_agents, to_tasks = agents * agent_scale, tasks * task_scale
             agents = agent_scale * (to_agents + edges @ to_tasks)
             tasks = task_scale * (to_tasks + edges.T @ to_agents)
-            agents = jnp.where(present, jax.nn.relu(layer(agents)), 0.0)
+            agents = jnp.where(there, jax.nn.relu(layer(agents)), 0.0)
             tasks = jnp.where(exists, jax.nn.relu(layer(tasks)), 0.0)
         total = (agents + first_agents).sum(axis=0) + (tasks + first_tasks).sum(axis=0)
-        nodes = jnp.sum(seen.present) + jnp.sum(seen.exists)
+        nodes = jnp.sum(there) + jnp.sum(exists)
         return self.value(self.head(total / jnp.maximum(nodes, 1)))[0]

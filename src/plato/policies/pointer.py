@@ -5,7 +5,7 @@ agent-openness lemma by pointing at the agents. Both are here, behind one interf
 are the two encoders and the two scorers of its ablation.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -36,17 +36,47 @@ class Memory(NamedTuple):
     """Who was there when it last looked: one who comes back begins anew."""
 
 
-class TeamStatistics(eqx.Module):
-    """Algorithm 1, line 10: statistics over the agents that are present and seen."""
+class Team(eqx.Module):
+    """Who belongs to an agent's team, and what is known of them."""
+
+    away: Literal["removed", "flagged"] = eqx.field(static=True)
+
+    def counted(self, seen: Observation) -> Bool[Array, " agent"]:
+        """Who is part of the team at this moment."""
+        return seen.present if self.away == "removed" else seen.roster
+
+    def members(self, seen: Observation) -> Bool[Array, "agent agent"]:
+        """Whom of the team each agent sees."""
+        return seen.sees_agents & self.counted(seen)[None, :]
+
+    def rows(
+        self, seen: Observation
+    ) -> tuple[Float[Array, "agent size"], Float[Array, "agent size"]]:
+        """What agents know of themselves, and what the others may know of them."""
+        own, public = seen.agents, seen.agents * seen.public[None, :]
+        if self.away == "removed":
+            return own, public
+        flag = seen.present[:, None].astype(own.dtype)
+        own = jnp.concatenate([own, flag], axis=1)
+        return own, jnp.concatenate([public, flag], axis=1)
+
+    @staticmethod
+    def features(config: ActorConfig, features: Features) -> int:
+        """The size of such a row."""
+        return features.agent + (config.away == "flagged")
+
+
+class TeamStatistics(Team):
+    """Algorithm 1, line 10: statistics over the agents of the team."""
 
     def __call__(self, seen: Observation) -> Float[Array, "agent size"]:
-        others = seen.agents * seen.public[None, :]
-        themselves = jnp.eye(seen.agents.shape[0], dtype=bool)[:, :, None]
-        views = jnp.where(themselves, seen.agents[None, :, :], others[None, :, :])
-        return jax.vmap(set_statistics)(views, _team(seen))
+        own, public = self.rows(seen)
+        themselves = jnp.eye(own.shape[0], dtype=bool)[:, :, None]
+        views = jnp.where(themselves, own[None, :, :], public[None, :, :])
+        return jax.vmap(set_statistics)(views, self.members(seen))
 
 
-class AgentPointer(eqx.Module):
+class AgentPointer(Team):
     """The agent-openness lemma: attention over agents, one's own key as the query."""
 
     encode: MLP
@@ -68,15 +98,14 @@ class AgentPointer(eqx.Module):
         return read.reshape(read.shape[0], -1)
 
     def _point(self, seen: Observation):
-        own = self.encode(seen.agents)
-        public = self.encode(seen.agents * seen.public[None, :])
+        own, public = map(self.encode, self.rows(seen))
         query = self.query_map(own)
         scores = self._scores(self.key_map(public)[None, :, :] + query[:, None, :])
         to_self = self._scores(self.key_map(own) + query)
         themselves = jnp.eye(own.shape[0], dtype=bool)[:, :, None]
         scores = jnp.where(themselves, to_self[:, None, :], scores)
         team = jnp.broadcast_to(
-            _team(seen)[:, None, :], jnp.shape(scores.swapaxes(1, 2))
+            self.members(seen)[:, None, :], jnp.shape(scores.swapaxes(1, 2))
         )
         weights = masked_softmax(scores.swapaxes(1, 2), team).swapaxes(1, 2)
         return weights, own, public
@@ -160,7 +189,9 @@ class PointerActor(Policy[Memory | None]):
         hidden = config.hidden
         task_size = features.task + (features.actions if features.actions > 1 else 0)
         summary = (
-            hidden * config.heads if config.query == "pointer" else 4 * features.agent
+            hidden * config.heads
+            if config.query == "pointer"
+            else 4 * Team.features(config, features)
         )
         summary += features.agent if config.ego else 0
         summary += {
@@ -240,11 +271,6 @@ class PointerActor(Policy[Memory | None]):
         return self.encode_task(jnp.concatenate([self.noop[None, :], rows]))
 
 
-def _team(seen: Observation) -> Bool[Array, "agent agent"]:
-    """Whom each agent counts as its team: those present that it sees."""
-    return seen.sees_agents & seen.present[None, :]
-
-
 def _view(seen: Observation) -> Bool[Array, "agent task"]:
     """Which tasks each agent sees: those that exist and are visible to it."""
     return seen.sees_tasks & seen.exists[None, :]
@@ -272,11 +298,14 @@ def _team_module(
     config: ActorConfig, features: Features, key: PRNGKeyArray
 ) -> TeamStatistics | AgentPointer:
     if config.query == "statistics":
-        return TeamStatistics()
+        return TeamStatistics(config.away)
     k_encode, k_key, k_query, k_value = jax.random.split(key, 4)
     hidden = config.hidden
     return AgentPointer(
-        encode=MLP.create(features.agent, hidden, config.depth, key=k_encode),
+        away=config.away,
+        encode=MLP.create(
+            Team.features(config, features), hidden, config.depth, key=k_encode
+        ),
         key_map=Linear.create(hidden, hidden, key=k_key, gain=1.0),
         query_map=Linear.create(hidden, hidden, key=k_query, gain=1.0),
         value=_small(k_value, (hidden, config.heads)),
