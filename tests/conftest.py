@@ -6,11 +6,14 @@ from jaxtyping import install_import_hook
 install_import_hook("plato", "typecheck.check")
 
 import os  # noqa: E402
+from functools import partial  # noqa: E402
 
 import jax  # noqa: E402
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from cache import CACHE  # noqa: E402
+from command_line import run_plato  # noqa: E402
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 # Compiled programs are kept between runs: what tests wait for is mostly the compiler.
@@ -26,3 +29,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("plato")
+
+
+@pytest.fixture
+def plato(tmp_path):
+    """Runs `plato …` in an empty folder."""
+    return partial(run_plato, tmp_path)

@@ -8,40 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cache import CACHE
+from command_line import refused
 from plato.domains.setups import load_setup, setup_names, setup_toml
 
 RECORDINGS = sorted((Path(__file__).parent / "conformance").glob("*.json.gz"))
-
-
-@pytest.fixture
-def plato(tmp_path):
-    """Runs `plato …` in an empty folder."""
-    environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(CACHE)}
-    program = "from plato.cli.main import main; main()"
-
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", program, *map(str, arguments)],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return run
-
-
-def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
-    """Exit code 2, one sentence on standard error, nothing like a traceback."""
-    assert result.returncode == 2, result
-    assert "Traceback" not in result.stderr
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1, result.stderr
-    assert lines[0].startswith("plato: ")
-    for word in words:
-        assert word in lines[0]
 
 
 def test_help_does_not_import_jax(plato):

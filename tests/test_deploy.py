@@ -80,7 +80,7 @@ def test_the_numpy_actor_agrees(tmp_path, config, actions):
             assert (first is None) == (config.encoder == "mlp")
 
 
-def views(agents: int, tasks: int, seed: int) -> dict[str, np.ndarray]:
+def views(agents: int, tasks: int, seed: int) -> dict[str, Any]:
     random = np.random.default_rng(seed)
     return {
         "present": random.random(agents) < 0.7,

@@ -57,12 +57,13 @@ class NumpyActor:
             "sees_tasks": _given(sees_tasks, (team, len(tasks))),
             "public": _given(public, (agents.shape[1],)),
         }
-        summary = self._summary(seen)
+        keys = self._keys(tasks)
+        summary = self._summary(seen, keys)
         if self.config["encoder"] == "lstm":
             query, memory = self._remember(summary, memory, seen["present"])
         else:
             query, memory = self._mlp("encode_query", summary), None
-        scores = self._scores(query, self._keys(tasks))
+        scores = self._scores(query, keys)
         options = np.asarray(options, bool).reshape(team, -1)
         offered = np.concatenate([np.ones((team, 1), bool), options], axis=1)
         return _softmax(scores, offered), memory
@@ -78,12 +79,12 @@ class NumpyActor:
             tasks = np.concatenate([np.repeat(tasks, actions, axis=0), which], axis=1)
         return self._mlp("encode_task", np.concatenate([noop[None], tasks]))
 
-    def _summary(self, seen):
+    def _summary(self, seen, keys):
         parts = [self._team(seen)]
         if self.config["ego"]:
             parts.append(seen["agents"])
         if self.config["context"] == "pointer":
-            parts.append(self._task_pointer(seen))
+            parts.append(self._task_pointer(seen, keys[1:]))
         elif self.config["context"] == "statistics":
             views = [_statistics(seen["tasks"], mask) for mask in seen["sees_tasks"]]
             parts.append(np.stack(views))
@@ -114,14 +115,12 @@ class NumpyActor:
         read += weights[mine, :, mine][:, :, None] * (own - public)[:, None]
         return read.reshape(len(own), -1)
 
-    def _task_pointer(self, seen):
-        keys = self._mlp("context.encode_task", seen["tasks"])
-        own = self._mlp("context.encode_agent", seen["agents"])
-        query = self._linear("context.query_map", own)
+    def _task_pointer(self, seen, keys):
+        query = self._linear("context.query_map", seen["agents"])
         mixed = query[:, None] + self._map("context", keys)[None]
         scores = np.moveaxis(self._mixed("context", mixed), 2, 1)
-        weights = _softmax(scores, seen["sees_tasks"][:, None])
-        return (weights @ keys).reshape(len(own), -1)
+        view = np.repeat(seen["sees_tasks"], int(self.weights["actions"]), axis=1)
+        return (_softmax(scores, view[:, None]) @ keys).reshape(len(query), -1)
 
     def _remember(self, summary, memory, present):
         hidden = np.zeros((len(summary), self._hidden()), np.float32)

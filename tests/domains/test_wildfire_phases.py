@@ -10,7 +10,8 @@ from plato.domains.setups import load_setup
 from plato.domains.wildfire import dynamics
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.dynamics import Rules, WildfireNoise, WildfireState
-from plato.domains.wildfire.game import rules_from_config, spread_rates
+from plato.domains.wildfire.game import rules_from_config
+from plato.domains.wildfire.odds import spread_rates
 
 BASE = load_setup("wildfire-3x3-S3").config
 """Agents on the diagonal; fires (0,1) size 1, (1,0) size 2, (1,2) size 1, (2,1) size 2

@@ -4,13 +4,12 @@ NOOP, Weakest and Strongest on the twelve native setups, by the paper's noise pr
 and with the released heuristics, next to the 360 numbers that the paper prints.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 
 from plato.evaluation.evaluate import evaluate
-from plato.evaluation.metrics import mean_and_std
+from plato.evaluation.metrics import METRICS, mean_and_std
+from plato.evaluation.published import paper_cells
 
 GRIDS = ("2x3", "3x3", "4x4")
 SETUPS = ("S0", "S1", "S2", "S3")
@@ -42,7 +41,6 @@ class Comparison:
 
 def compare_heuristics() -> Iterator[Comparison]:
     """Plays every cell and compares it, yielding as it goes."""
-    paper = paper_native()
     for grid in GRIDS:
         for setup in SETUPS:
             for row, policy in POLICIES.items():
@@ -53,16 +51,12 @@ def compare_heuristics() -> Iterator[Comparison]:
                     seed=FIRST_SEED,
                     noise="paper",
                 )
-                for metric, cells in paper.items():
-                    ours = mean_and_std(result.metrics[metric])
-                    mean, std = cells[grid][setup][row]
-                    yield Comparison(grid, setup, row, metric, ours, (mean, std))
-
-
-def paper_native() -> dict[str, dict[str, dict[str, dict[str, list[float]]]]]:
-    """The paper's native tables: metric, grid, setup, method, [mean, std]."""
-    text = (resources.files("plato") / "data" / "paper_native.json").read_text("utf-8")
-    return json.loads(text)["metrics"]
+                for metric in METRICS:
+                    cells = paper_cells("native", metric, grid, setup)
+                    if row in cells:  # the paper prints five of the metrics
+                        paper = cells[row].mean, cells[row].std
+                        ours = mean_and_std(result.metrics[metric])
+                        yield Comparison(grid, setup, row, metric, ours, paper)
 
 
 def _printed(number: float) -> str:

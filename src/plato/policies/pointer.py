@@ -117,26 +117,30 @@ class AgentPointer(Team):
 class TaskStatistics(eqx.Module):
     """Statistics over the tasks that exist and are seen."""
 
-    def __call__(self, seen: Observation) -> Float[Array, "agent size"]:
+    def __call__(
+        self, seen: Observation, keys: Float[Array, "choice hidden"]
+    ) -> Float[Array, "agent size"]:
+        del keys
         over = jax.vmap(set_statistics, in_axes=(None, 0))
         return over(seen.tasks, _view(seen))
 
 
 class TaskPointer(eqx.Module):
-    """Attention over the tasks that exist and are seen, one's own key as the query."""
+    """Attention over the keys of the tasks that exist and are seen."""
 
-    encode_agent: MLP
-    encode_task: MLP
     key_map: Linear
     query_map: Linear
     value: Float[Array, "hidden head"]
+    actions: int = eqx.field(static=True)
 
-    def __call__(self, seen: Observation) -> Float[Array, "agent size"]:
-        tasks = self.encode_task(jnp.where(seen.exists[:, None], seen.tasks, 0.0))
-        query = self.query_map(self.encode_agent(seen.agents))
+    def __call__(
+        self, seen: Observation, keys: Float[Array, "choice hidden"]
+    ) -> Float[Array, "agent size"]:
+        query, tasks = self.query_map(seen.agents), keys[1:]
         mixed = query[:, None, :] + self.key_map(tasks)[None, :, :]
         scores = (jnp.tanh(mixed) @ self.value).swapaxes(1, 2)
-        view = jnp.broadcast_to(_view(seen)[:, None, :], scores.shape)
+        view = jnp.repeat(_view(seen), self.actions, axis=1)
+        view = jnp.broadcast_to(view[:, None, :], scores.shape)
         read = jnp.einsum("ihx,xd->ihd", masked_softmax(scores, view), tasks)
         return read.reshape(read.shape[0], -1)
 
@@ -236,19 +240,23 @@ class PointerActor(Policy[Memory | None]):
 
         What is not offered has the least float there is, which `exp` takes to 0.
         """
-        query, memory = self.query(seen, memory)
-        scores = self.score(query, self.keys(seen))
+        keys = self.keys(seen)
+        query, memory = self.query(seen, keys, memory)
+        scores = self.score(query, keys)
         return masked_log_softmax(scores, seen.action_mask), memory
 
     def query(
-        self, seen: Observation, memory: Memory | None
+        self,
+        seen: Observation,
+        keys: Float[Array, "choice hidden"],
+        memory: Memory | None,
     ) -> tuple[Float[Array, "agent hidden"], Memory | None]:
         """Algorithm 1, lines 10 and 11: what each agent looks for."""
         parts = [self.team(seen)]
         if self.ego:
             parts.append(seen.agents)
         if self.context is not None:
-            parts.append(self.context(seen))
+            parts.append(self.context(seen, keys))
         summary = jnp.concatenate(parts, axis=1)
         if isinstance(self.encode_query, MLP) or memory is None:
             assert isinstance(self.encode_query, MLP)
@@ -283,14 +291,13 @@ def _context_module(
         return None
     if config.context == "statistics":
         return TaskStatistics()
-    k_agent, k_task, k_key, k_query, k_value = jax.random.split(key, 5)
+    k_key, k_query, k_value = jax.random.split(key, 3)
     hidden = config.hidden
     return TaskPointer(
-        encode_agent=MLP.create(features.agent, hidden, config.depth, key=k_agent),
-        encode_task=MLP.create(features.task, hidden, config.depth, key=k_task),
         key_map=Linear.create(hidden, hidden, key=k_key, gain=1.0),
-        query_map=Linear.create(hidden, hidden, key=k_query, gain=1.0),
+        query_map=Linear.create(features.agent, hidden, key=k_query, gain=1.0),
         value=_small(k_value, (hidden, config.heads)),
+        actions=features.actions,
     )
 
 

@@ -1,15 +1,14 @@
 """Wildfire as an open game: fires are tasks, agents with suppressant are present."""
 
-import math
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
 from plato.domains.wildfire import dynamics
-from plato.domains.wildfire.config import FireConfig, WildfireConfig
+from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.dynamics import Rules, WildfireNoise, WildfireState
+from plato.domains.wildfire.odds import odds_in_force
 from plato.errors import PlatoError
 from plato.game import Capacity, Game, Observation, Outcome
 
@@ -72,6 +71,7 @@ class Wildfire(Game[WildfireState, WildfireNoise]):
             agents=jnp.stack(
                 [*places, rules.power, state.suppressant], axis=1, dtype=jnp.float32
             ),
+            roster=rules.roster,
             present=present,
             tasks=jnp.stack(cells, axis=1, dtype=jnp.float32),
             exists=state.burning,
@@ -130,43 +130,20 @@ def _agent_rows(config: WildfireConfig, agents: int) -> dict[str, np.ndarray]:
 
 def _scalars(config: WildfireConfig) -> dict[str, np.ndarray]:
     fire, agent, reward = config.fire, config.agent, config.reward
-    switch = config.stochastic
-    special = switch.special_burnout_probability
+    odds = odds_in_force(config)
     probabilities = {
-        "growth_probability": (
-            fire.intensity_increase_probability if switch.fire_increase else 1
-        ),
-        # The reference takes the plain growth probability here even where
-        # `fire_increase` is off and growth otherwise certain.
-        "burnout_probability": (
-            fire.burnout_probability if special else fire.intensity_increase_probability
-        ),
-        "suppression_probability": (
-            fire.intensity_decrease_probability if switch.fire_decrease else 1
-        ),
-        "suppression_bonus": (
-            fire.extra_power_decrease_bonus if switch.fire_decrease else 0
-        ),
-        "spread_rates": spread_rates(
-            fire, switch.fire_spread, switch.realistic_fire_spread
-        ),
-        "ignition_probability": (
-            fire.random_ignition_probability if switch.random_fire_ignition else 0
-        ),
-        "use_probability": (
-            agent.suppressant_decrease_probability if switch.suppressant_decrease else 1
-        ),
-        "refill_probability": (
-            agent.suppressant_refill_probability if switch.suppressant_refill else 1
-        ),
-        "repair_probability": agent.repair_probability if switch.repair else 1,
-        "degrade_probability": agent.degrade_probability if switch.degrade else 1,
-        "critical_probability": (
-            agent.critical_error_probability if switch.critical_error else 0
-        ),
-        "switch_probability": agent.tank_switch_probability
-        if switch.tank_switch
-        else 1,
+        "growth_probability": odds.growth,
+        "burnout_probability": odds.burnout,
+        "suppression_probability": odds.suppression,
+        "suppression_bonus": odds.suppression_bonus,
+        "spread_rates": odds.spread,
+        "ignition_probability": odds.ignition,
+        "use_probability": odds.use,
+        "refill_probability": odds.refill,
+        "repair_probability": odds.repair,
+        "degrade_probability": odds.degrade,
+        "critical_probability": odds.critical,
+        "switch_probability": odds.switch,
         "equipment_bonus": agent.equipment_states,
         "capacity_at_start": agent.initial_capacity,
         "tanks": agent.possible_capacities,
@@ -183,7 +160,7 @@ def _scalars(config: WildfireConfig) -> dict[str, np.ndarray]:
         "max_steps": config.max_steps,
     }
     flags = {
-        "uses_fuel": switch.fire_fuel,
+        "uses_fuel": config.stochastic.fire_fuel,
         "burnout_clears_fuel": fire.burnout_clears_fuel,
         "localize_putouts": reward.localize_putouts,
         "show_bad_actions": config.show_bad_actions,
@@ -199,20 +176,6 @@ def _scalars(config: WildfireConfig) -> dict[str, np.ndarray]:
         **{name: np.asarray(v, np.int32) for name, v in integers.items()},
         **{name: np.asarray(v, bool) for name, v in flags.items()},
     }
-
-
-def spread_rates(fire: FireConfig, spreads: bool, realistic: bool) -> list[float]:
-    """The rate at which fire comes over from the north, east, south and west."""
-    if not spreads or fire.base_spread_rate == 0:
-        return [0.0] * 4
-    if not realistic:
-        return [fire.base_spread_rate] * 4
-    per_cell = fire.base_spread_rate / fire.cell_size
-    stretch = 1 - fire.base_spread_rate / fire.max_spread_rate
-    angles = (0.0, 0.5 * math.pi, math.pi, 1.5 * math.pi)
-    return [
-        per_cell / (1 - math.cos(a - fire.wind_direction) * stretch) for a in angles
-    ]
 
 
 def _rows(what: str, asked: int, needed: int) -> int:

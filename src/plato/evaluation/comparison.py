@@ -1,0 +1,268 @@
+"""Contestants compared on setups, by one protocol: numbers, tests and aggregates."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from plato.domains.setups import Setup
+from plato.errors import PlatoError
+from plato.evaluation.aggregates import (
+    STATISTICS,
+    Estimate,
+    Profile,
+    Sample,
+    Scale,
+    estimate,
+    improvement,
+    mean,
+    profile,
+)
+from plato.evaluation.contestants import Contestant
+from plato.evaluation.metrics import METRICS, mean_and_std
+from plato.evaluation.protocols import Examiner, Protocol, Result
+from plato.evaluation.significance import Family, PairedTest, best_of
+
+THRESHOLDS = np.linspace(0.0, 1.0, 101)
+"""Of performance profiles."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One contestant on one setup by one metric."""
+
+    mean: float
+    std: float
+    """The sample's, over all episodes."""
+    interval: Estimate | None
+    """Of the mean, over trainings, or a given policy's episodes (field's protocol)."""
+    bold: bool
+    """Whether it is best, beyond doubt, by the protocol's rule."""
+    test: PairedTest | None
+    """The best against this one (paper's protocol)."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One metric over all setups, normalised so that 1 is best (field's protocol)."""
+
+    scales: Mapping[str, Scale]
+    aggregates: Mapping[str, Mapping[str, Estimate]]
+    """For each contestant, each of STATISTICS."""
+    improvement: Mapping[tuple[str, str], Estimate]
+    """For each ordered pair, the chance that the first beats the second."""
+    profiles: Mapping[str, Profile]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that tables, plots and files show."""
+
+    protocol: Protocol
+    contestants: tuple[str, ...]
+    trained: tuple[str, ...]
+    """The contestants that are methods with trainings."""
+    setups: tuple[str, ...]
+    metrics: tuple[str, ...]
+    results: Mapping[tuple[str, str], Result]
+    """By contestant and setup."""
+    cells: Mapping[tuple[str, str, str], Cell]
+    """By contestant, setup and metric."""
+    families: Mapping[tuple[str, str], Family]
+    """By setup and metric (paper's protocol)."""
+    summaries: Mapping[str, Summary]
+    """By metric (field's protocol)."""
+    optimum: Mapping[str, float]
+    """By setup, the best possible return, where it is known."""
+
+    def trainings(self, contestant: str) -> int:
+        """How many trainings stand behind a contestant, at most; 0 for a policy."""
+        if contestant not in self.trained:
+            return 0
+        return max(len(self.results[contestant, s].played) for s in self.setups)
+
+
+def check_metrics(names: Sequence[str]) -> tuple[str, ...]:
+    """The metrics asked for, each once; all of them if none is."""
+    for name in names:
+        if name not in METRICS:
+            known = ", ".join(METRICS)
+            raise PlatoError(f"There is no metric {name!r}; choose from: {known}.")
+    return tuple(dict.fromkeys(names)) or tuple(METRICS)
+
+
+def compare(
+    contestants: Sequence[Contestant],
+    setups: Sequence[Setup],
+    examiner: Examiner,
+    *,
+    metrics: Sequence[str] = (),
+    optimum: Mapping[str, float] | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> Comparison:
+    """Plays everything and compares it; `report` hears what is being played."""
+    names = tuple(contestant.name for contestant in contestants)
+    asked = check_metrics(metrics)
+    for name in names:
+        if names.count(name) > 1:
+            raise PlatoError(f"Two rows are called {name!r}; name one NAME=RUN.")
+    optimum = _check_optimum(optimum or {}, [setup.name for setup in setups])
+    examiner.check(contestants, setups)
+    results = {}
+    for setup in setups:
+        for contestant in contestants:
+            report(f"{contestant.name} on {setup.name}")
+            results[contestant.name, setup.name] = examiner.result(contestant, setup)
+    trained = tuple(c.name for c in contestants if c.trainings)
+    where = tuple(setup.name for setup in setups)
+    cells: dict[tuple[str, str, str], Cell] = {}
+    families, summaries = {}, {}
+    for metric in asked:
+        for setup in where:
+            column = [results[name, setup] for name in names]
+            if examiner.protocol.name == "paper":
+                family = _family(column, metric)
+                if family is not None:
+                    families[setup, metric] = family
+                made = _paper_cells(column, metric, family)
+            else:
+                made = _field_cells(column, metric)
+            for name, cell in made.items():
+                cells[name, setup, metric] = cell
+        # Alone and without an optimum there is nothing to measure scores against.
+        comparable = len(names) > 1 or (
+            metric == "return" and set(where) <= set(optimum)
+        )
+        if examiner.protocol.name == "field" and _sign(metric) and comparable:
+            rows = {name: [results[name, setup] for setup in where] for name in names}
+            summaries[metric] = _summary(rows, metric, optimum)
+    return Comparison(
+        protocol=examiner.protocol,
+        contestants=names,
+        trained=trained,
+        setups=where,
+        metrics=asked,
+        results=results,
+        cells=cells,
+        families=families,
+        summaries=summaries,
+        optimum=optimum,
+    )
+
+
+def _check_optimum(
+    optimum: Mapping[str, float], setups: Sequence[str]
+) -> Mapping[str, float]:
+    for setup, value in optimum.items():
+        if setup not in setups:
+            raise PlatoError(
+                f"An optimum is given for {setup!r}, which is not compared here "
+                f"({', '.join(setups)})."
+            )
+        if not 0 < value < float("inf"):
+            raise PlatoError(
+                f"The optimum of {setup} is {value:g}; shares of it need it positive."
+            )
+    return dict(optimum)
+
+
+def _sign(metric: str) -> int:
+    """1 where more is better, -1 where less is, 0 where neither is."""
+    return {True: 1, False: -1, None: 0}[METRICS[metric].higher_is_better]
+
+
+def _family(column: Sequence[Result], metric: str) -> Family | None:
+    sign = _sign(metric)
+    if not sign or len(column) < 2:
+        return None
+    models = {result.contestant: result.by_seed(metric) for result in column}
+    return best_of(models, higher_is_better=sign > 0)
+
+
+def _paper_cells(
+    column: Sequence[Result], metric: str, family: Family | None
+) -> dict[str, Cell]:
+    cells = {}
+    for result in column:
+        name = result.contestant
+        best = family is not None and family.significant and family.best == name
+        test = None if family is None else family.tests.get(name)
+        cells[name] = Cell(*mean_and_std(result.episodes(metric)), None, best, test)
+    return cells
+
+
+def _field_cells(column: Sequence[Result], metric: str) -> dict[str, Cell]:
+    intervals = {
+        result.contestant: estimate(_sample([result], metric, seed=i), mean)
+        for i, result in enumerate(column)
+    }
+    cells = {}
+    for result in column:
+        own = intervals[result.contestant]
+        others = [e for name, e in intervals.items() if name != result.contestant]
+        std = mean_and_std(result.episodes(metric))[1]
+        bold = _clear(own, others, _sign(metric))
+        cells[result.contestant] = Cell(own.value, std, own, bold, None)
+    return cells
+
+
+def _sample(results: Sequence[Result], metric: str, *, seed: int) -> Sample:
+    """A contestant on some setups, by a metric as it is."""
+    if results[0].trained_on:
+        scores = [result.by_training(metric) for result in results]
+        return Sample.of_trainings(scores, seed=seed)
+    return Sample.of_episodes([r.episodes(metric) for r in results], seed=seed)
+
+
+def _clear(own: Estimate, others: Sequence[Estimate], sign: int) -> bool:
+    """Whether an interval lies beyond all others, on the better side."""
+    if not sign or not others:
+        return False
+    if sign > 0:
+        return all(own.low > other.high for other in others)
+    return all(own.high < other.low for other in others)
+
+
+def _summary(
+    rows: Mapping[str, Sequence[Result]], metric: str, optimum: Mapping[str, float]
+) -> Summary:
+    sign = _sign(metric)
+    raw = {
+        name: _signed(_sample(results, metric, seed=i), sign)
+        for i, (name, results) in enumerate(rows.items())
+    }
+    setups = [result.setup for result in next(iter(rows.values()))]
+    best = optimum if metric == "return" else {}
+    scales = [
+        _scale([sample.scores[i] for sample in raw.values()], best.get(setup))
+        for i, setup in enumerate(setups)
+    ]
+    samples = {name: sample.normalised(scales) for name, sample in raw.items()}
+    return Summary(
+        scales=dict(zip(setups, scales, strict=True)),
+        aggregates={
+            name: {label: estimate(own, one) for label, one in STATISTICS.items()}
+            for name, own in samples.items()
+        },
+        improvement={
+            (a, b): improvement(samples[a], samples[b])
+            for a in samples
+            for b in samples
+            if a != b
+        },
+        profiles={name: profile(own, THRESHOLDS) for name, own in samples.items()},
+    )
+
+
+def _signed(sample: Sample, sign: int) -> Sample:
+    """With more as better."""
+    return Sample([sign * s for s in sample.scores], [sign * s for s in sample.redrawn])
+
+
+def _scale(scores: Sequence[Float[np.ndarray, " _"]], optimum: float | None) -> Scale:
+    """Shares of the optimum where it is known, else from worst score to best."""
+    if optimum is not None:
+        return Scale(0.0, optimum)
+    everything = np.concatenate(scores)
+    return Scale(float(everything.min()), float(everything.max()))

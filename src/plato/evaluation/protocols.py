@@ -1,0 +1,279 @@
+"""How results are made: the paper's protocol, and the field's.
+
+paper   The three best checkpoints of the second half of each training, by mean return
+        on the seeds that are reported (200–249), play these seeds.
+field   Trainings are the unit. The best checkpoint of each, by mean return on
+        validation seeds that are never reported, plays the reported ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+from plato.configuration import whole_number
+from plato.domains.setups import Setup, load_setup
+from plato.errors import PlatoError
+from plato.evaluation.contestants import Checkpoint, Contestant, Training
+from plato.evaluation.evaluate import NoiseProtocol, evaluate, named_policy
+from plato.evaluation.metrics import EpisodeMetrics
+from plato.policies.policy import Policy
+from plato.seeding import SEEDS
+
+ProtocolName: TypeAlias = Literal["field", "paper"]
+Episodes: TypeAlias = dict[str, Float[np.ndarray, "policy episode"]]
+"""For each metric, its value in every episode of every policy."""
+
+VALIDATION = range(1000, 1050)
+"""Seeds on which the field's protocol chooses checkpoints; never reported."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """All that decides how a policy's numbers come about."""
+
+    name: ProtocolName
+    noise: NoiseProtocol
+    greedy: bool
+    seeds: range
+    """Those of the episodes that are reported."""
+    choosing: range
+    """Those of the episodes on which checkpoints are chosen."""
+    chosen: int
+    """Checkpoints that play for each training."""
+
+    @property
+    def actions(self) -> str:
+        return "greedy" if self.greedy else "sampled"
+
+    def candidates(self, training: Training) -> list[Checkpoint]:
+        """The checkpoints of a training that may be chosen."""
+        begin = training.updates / 2 if self.name == "paper" else 0
+        return [c for c in training.checkpoints if c.update > begin]
+
+
+_DEFAULTS = {
+    "paper": Protocol("paper", "paper", False, range(200, 250), range(200, 250), 3),
+    "field": Protocol("field", "independent", False, range(200, 300), VALIDATION, 1),
+}
+
+
+def protocol(
+    name: ProtocolName,
+    *,
+    noise: NoiseProtocol | None = None,
+    greedy: bool = False,
+    seed: int | None = None,
+    episodes: int | None = None,
+) -> Protocol:
+    """A protocol by its name; what is not given is the protocol's own choice."""
+    default = _DEFAULTS[name]
+    count = len(default.seeds) if episodes is None else episodes
+    first = default.seeds.start if seed is None else seed
+    whole_number("episodes", count, 1)
+    whole_number("seed", first, 0, SEEDS - count)
+    seeds = range(first, first + count)
+    if name == "paper":
+        choosing = seeds
+    elif seeds.start < VALIDATION.stop and VALIDATION.start < seeds.stop:
+        raise PlatoError(
+            f"Seeds {_span(VALIDATION)} choose checkpoints and are never reported; "
+            f"choose --seed and --episodes so that {_span(seeds)} does not meet them."
+        )
+    else:
+        choosing = VALIDATION
+    return replace(
+        default,
+        noise=noise or default.noise,
+        greedy=greedy,
+        seeds=seeds,
+        choosing=choosing,
+    )
+
+
+@dataclass(frozen=True)
+class Played:
+    """The reported episodes of one training, or of a given policy."""
+
+    seed: int | None
+    """Of the training; None for a given policy."""
+    updates: tuple[int, ...]
+    """After how many updates the policies that played were kept."""
+    metrics: Episodes
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one contestant did on one setup."""
+
+    contestant: str
+    setup: str
+    trained_on: tuple[str, ...]
+    """Empty for a given policy."""
+    played: tuple[Played, ...]
+
+    @property
+    def zero_shot(self) -> bool:
+        return bool(self.trained_on) and self.setup not in self.trained_on
+
+    def episodes(self, metric: str) -> Float[np.ndarray, " episode"]:
+        """Every episode of every policy."""
+        return np.concatenate([p.metrics[metric].ravel() for p in self.played])
+
+    def by_seed(self, metric: str) -> Float[np.ndarray, " seed"]:
+        """One number for each seed: the mean over the policies that played it."""
+        rows = np.concatenate([p.metrics[metric] for p in self.played])
+        return rows.mean(axis=0)
+
+    def by_training(self, metric: str) -> Float[np.ndarray, " run"]:
+        """One number for each training: the mean over its episodes."""
+        return np.asarray([p.metrics[metric].mean() for p in self.played])
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One training along its checkpoints, on the seeds that choose among them."""
+
+    seed: int | None
+    steps: tuple[int, ...]
+    metrics: Episodes
+    """A row for each checkpoint; for a given policy, its one."""
+
+
+class Examiner:
+    """Plays contestants by a protocol, and nothing twice."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self._played: dict[tuple[Any, ...], EpisodeMetrics] = {}
+        self._given: dict[tuple[str, str], Policy[Any]] = {}
+
+    def check(self, contestants: Sequence[Contestant], setups: Sequence[Setup]) -> None:
+        """Refuses what the protocol cannot be applied to, before anything is played."""
+        for contestant in contestants:
+            for setup in setups:
+                if contestant.policy is not None:
+                    self._policy(contestant, setup)
+                trainings = contestant.trainings_for(setup.name)
+                if self.protocol.name == "field" and len(trainings) == 1:
+                    raise PlatoError(
+                        f"{contestant.name}: has one training for {setup.name}, and "
+                        f"intervals over trainings need at least two; train with "
+                        f"--seeds 2 or more, or compare with --protocol paper."
+                    )
+                for training in trainings:
+                    self._check_checkpoints(contestant, training)
+
+    def result(self, contestant: Contestant, setup: Setup) -> Result:
+        """The reported episodes of a contestant on a setup."""
+        seeds = self.protocol.seeds
+        if contestant.policy is not None:
+            policy = self._policy(contestant, setup)
+            metrics = self._play(contestant.name, policy, setup, seeds)
+            played = (Played(None, (), _stacked([metrics])),)
+            return Result(contestant.name, setup.name, (), played)
+        trainings = contestant.trainings_for(setup.name)
+        played = tuple(self._played_by(training, setup) for training in trainings)
+        return Result(contestant.name, setup.name, trainings[0].names, played)
+
+    def curves(self, contestant: Contestant, setup: Setup) -> list[Curve]:
+        """The learning curves of a contestant; a given policy has a single point."""
+        seeds = self.protocol.choosing
+        if contestant.policy is not None:
+            policy = self._policy(contestant, setup)
+            metrics = self._play(contestant.name, policy, setup, seeds)
+            return [Curve(None, (0,), _stacked([metrics]))]
+        return [
+            Curve(
+                seed=training.seed,
+                steps=tuple(
+                    checkpoint.update * training.steps_per_update
+                    for checkpoint in training.checkpoints
+                ),
+                metrics=_stacked(
+                    [self._play_kept(c, setup, seeds) for c in training.checkpoints]
+                ),
+            )
+            for training in contestant.trainings_for(setup.name)
+        ]
+
+    def choose(self, training: Training) -> list[Checkpoint]:
+        """The best checkpoints of a training on what it was trained on, best first.
+
+        Never on what they are going to be transferred to. Of equals, the later one.
+        """
+        setups = [load_setup(name) for name in training.setups]
+
+        def worth(checkpoint: Checkpoint) -> tuple[float, int]:
+            returns = [
+                self._play_kept(checkpoint, setup, self.protocol.choosing)["return"]
+                for setup in setups
+            ]
+            return float(np.mean(returns)), checkpoint.update
+
+        candidates = self.protocol.candidates(training)
+        return sorted(candidates, key=worth, reverse=True)[: self.protocol.chosen]
+
+    def _policy(self, contestant: Contestant, setup: Setup) -> Policy[Any]:
+        """A given policy; what its name stands for may depend on the setup."""
+        key = (contestant.name, setup.name)
+        if key not in self._given:
+            given, greedy = contestant.policy, self.protocol.greedy
+            assert given is not None
+            self._given[key] = (
+                named_policy(given, setup, greedy=greedy)
+                if isinstance(given, str)
+                else given
+            )
+        return self._given[key]
+
+    def _played_by(self, training: Training, setup: Setup) -> Played:
+        chosen = self.choose(training)
+        metrics = [self._play_kept(c, setup, self.protocol.seeds) for c in chosen]
+        updates = tuple(checkpoint.update for checkpoint in chosen)
+        return Played(training.seed, updates, _stacked(metrics))
+
+    def _play_kept(
+        self, checkpoint: Checkpoint, setup: Setup, seeds: range
+    ) -> EpisodeMetrics:
+        key = (checkpoint.path, setup.name, seeds)
+        if key not in self._played:
+            path, greedy = str(checkpoint.path), self.protocol.greedy
+            policy = named_policy(path, setup, greedy=greedy)
+            self._play(checkpoint.path, policy, setup, seeds)
+        return self._played[key]
+
+    def _play(
+        self, who: Any, policy: Policy[Any], setup: Setup, seeds: range
+    ) -> EpisodeMetrics:
+        key = (who, setup.name, seeds)
+        if key not in self._played:
+            result = evaluate(
+                policy,
+                setup,
+                episodes=len(seeds),
+                seed=seeds.start,
+                noise=self.protocol.noise,
+            )
+            self._played[key] = result.metrics
+        return self._played[key]
+
+    def _check_checkpoints(self, contestant: Contestant, training: Training) -> None:
+        kept, needed = len(self.protocol.candidates(training)), self.protocol.chosen
+        if kept < needed:
+            raise PlatoError(
+                f"{contestant.name}: the training with seed {training.seed} kept "
+                f"{kept} checkpoint(s) of its second half, and the paper's protocol "
+                f"takes the best {needed}; train with --checkpoints {2 * needed} or "
+                f"more."
+            )
+
+
+def _stacked(episodes: Sequence[EpisodeMetrics]) -> Episodes:
+    return {name: np.stack([e[name] for e in episodes]) for name in episodes[0]}
+
+
+def _span(seeds: range) -> str:
+    return f"{seeds.start}–{seeds.stop - 1}"

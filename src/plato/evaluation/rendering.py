@@ -1,0 +1,216 @@
+"""Tables of text as console, Markdown and LaTeX."""
+
+import re
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from plato.evaluation.layout import Entry, Report, Table
+
+PADDING = 1
+GAP = PADDING + 1
+"""Between two columns of the console: padding, and the place of a line."""
+STAR = "*"
+NARROW = 8
+"""Columns from which a LaTeX table takes the whole width."""
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "×": r"$\times$",
+    "±": r"$\pm$",
+    "→": r"$\to$",
+    "−": "$-$",
+    "[": "{[}",  # at the beginning of a row it would be an option of the last one
+    "<": "$<$",
+    ">": "$>$",
+    "–": "--",
+    "’": "'",
+} | {character: f"\\{character}" for character in "&%$#_{}"}
+
+_LATEX_HEAD = r"""% Compiles as it is with pdflatex, and can be \input into a document
+% that loads booktabs and graphicx. What follows asks whether one has begun.
+\expandafter\ifx\csname @nodocument\endcsname\relax
+  \let\platoend\relax
+\else
+  \documentclass{article}
+  \usepackage[T1]{fontenc}
+  \usepackage[margin=2cm]{geometry}
+  \usepackage{booktabs,graphicx}
+  \begin{document}
+  \def\platoend{\end{document}}
+\fi
+"""
+
+
+def console_tables(report: Report, width: int) -> RenderableType:
+    """One table for each group of columns, in parts where it is too wide."""
+    parts = []
+    for table in report.tables:
+        for one in table.by_group():
+            parts += [_console(part, report) for part in _fitting(one, width)]
+    note = report.note.replace("Bold:", f"Bold ({STAR}):")
+    return Group(*parts, Text(note, style="dim"))
+
+
+def markdown(report: Report) -> str:
+    """One table for each group of columns, and the note."""
+    blocks = []
+    for table in report.tables:
+        for one in table.by_group():
+            header = ["", *(_bar(column.label) for column in one.columns)]
+            lines = [header, ["---", *["---:"] * len(one.columns)]]
+            for section in one.sections:
+                for row in section:
+                    cells = [_markdown_entry(entry) for entry in row.entries]
+                    lines.append([_bar(row.label), *cells])
+            title = f"**{_bar(_title(one, report))}**"
+            rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+            blocks.append(f"{title}\n\n{rows}")
+    return "\n\n".join([*blocks, report.note]) + "\n"
+
+
+def latex(report: Report) -> str:
+    """The layout of the paper's tables: groups side by side, booktabs rules."""
+    tables = [
+        _latex_table(table, report, number)
+        for number, table in enumerate(report.tables, start=1)
+    ]
+    return _LATEX_HEAD + "\n" + "\n\n".join(tables) + "\n\n\\platoend\n"
+
+
+def _title(table: Table, report: Report) -> str:
+    group = table.columns[0].group
+    return ", ".join(part for part in (table.title, group, report.protocol) if part)
+
+
+def _console(table: Table, report: Report) -> RenderableType:
+    shown = RichTable(
+        box=box.SIMPLE_HEAD,
+        header_style="bold",
+        padding=(0, PADDING),
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    shown.add_column("", no_wrap=True)
+    for column in table.columns:
+        label = Text(f"{column.label} ")  # over the numbers, not over the stars
+        shown.add_column(label, justify="right", no_wrap=True)
+    for section in table.sections:
+        for row in section:
+            shown.add_row(Text(row.label), *map(_console_entry, row.entries))
+        shown.add_section()
+    return Group(Text(_title(table, report), "bold"), shown)
+
+
+def _console_entry(entry: Entry) -> Text:
+    """Bold with a star, which stays where colours get lost."""
+    if entry.bold:
+        return Text(f"{entry.text}{STAR}", "bold green")
+    return Text(f"{entry.text} ")
+
+
+def _fitting(table: Table, width: int) -> Iterator[Table]:
+    """The table in parts of as many columns as fit, at least one each."""
+    rows = [row for section in table.sections for row in section]
+    first = max(len(row.label) for row in rows) + GAP
+    widths = [
+        max([len(column.label), *(len(row.entries[i].text) for row in rows)])
+        + len(STAR)
+        + GAP
+        for i, column in enumerate(table.columns)
+    ]
+    width -= GAP  # the edges
+    begin = 0
+    while begin < len(widths):
+        end, used = begin + 1, first + widths[begin]
+        while end < len(widths) and used + widths[end] <= width:
+            used += widths[end]
+            end += 1
+        yield table.take([begin <= i < end for i in range(len(widths))])
+        begin = end
+
+
+def _markdown_entry(entry: Entry) -> str:
+    return f"**{entry.text}**" if entry.bold else entry.text
+
+
+def _bar(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _latex_table(table: Table, report: Report, number: int) -> str:
+    columns = len(table.columns)
+    groups = [len(one.columns) for one in table.by_group()]
+    spec = "||".join("|".join("r" * size) for size in groups)
+    share = min(1.0, 0.15 + 0.85 * columns / NARROW)
+    title = _capital(table.title) or table.columns[0].group
+    body = "\n\\midrule\n".join(
+        "\n".join(
+            " & ".join([_tex(row.label), *map(_latex_entry, row.entries)]) + r" \\"
+            for row in section
+        )
+        for section in table.sections
+    )
+    return "\n".join(
+        [
+            r"\begin{table*}[!t]",
+            r"\centering",
+            r"\setlength{\tabcolsep}{1.4pt}",
+            r"\renewcommand{\arraystretch}{1.02}",
+            rf"\resizebox{{{share:.2g}\linewidth}}{{!}}{{%",
+            rf"\begin{{tabular}}{{@{{\hspace{{2pt}}}}l|{spec}@{{\hspace{{2pt}}}}}}",
+            r"\toprule",
+            *_latex_groups(table, groups),
+            "Model & " + " & ".join(_latex_heads(table, groups)) + r" \\",
+            r"\midrule",
+            body,
+            r"\bottomrule",
+            r"\end{tabular}%",
+            r"}",
+            rf"\caption{{{_tex(title)}. {_tex(report.note)}}}",
+            rf"\label{{tab:comparison-{number}}}",
+            r"\end{table*}",
+        ]
+    )
+
+
+def _latex_groups(table: Table, groups: list[int]) -> Iterator[str]:
+    """The line above the heads, and the rules below it."""
+    cells, rules, begin = [], [], 2
+    for i, (size, one) in enumerate(zip(groups, table.by_group(), strict=True)):
+        border = "||" if i < len(groups) - 1 else ""
+        text = _tex(one.columns[0].group)
+        cells.append(rf"\multicolumn{{{size}}}{{c{border}}}{{{text}}}")
+        rules.append(rf"\cmidrule(lr){{{begin}-{begin + size - 1}}}")
+        begin += size
+    yield " & " + " & ".join(cells) + r" \\"
+    yield "".join(rules)
+
+
+def _latex_heads(table: Table, groups: list[int]) -> Iterator[str]:
+    last_of_group = {sum(groups[: i + 1]) - 1 for i in range(len(groups))}
+    for i, column in enumerate(table.columns):
+        border = "||" if i in last_of_group else "|"
+        if i == len(table.columns) - 1:
+            border = ""
+        yield rf"\multicolumn{{1}}{{c{border}}}{{{_tex(column.label)}}}"
+
+
+def _latex_entry(entry: Entry) -> str:
+    text = _tex(entry.text.replace(" ± ", "±"))
+    return rf"\textbf{{{text}}}" if entry.bold else text
+
+
+def _tex(text: str) -> str:
+    """Text as LaTeX, with minus signs before numbers."""
+    text = re.sub(r"(?<![\w–-])-(?=\d)", "−", text)
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

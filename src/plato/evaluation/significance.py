@@ -1,0 +1,126 @@
+"""Who is significantly best: the paper's Shapiro–Wilk-adaptive paired tests.
+
+Every model plays the same seeds, so two models are compared by their differences seed
+by seed. Normal differences are tested by the paired t-test, others by Wilcoxon's
+signed ranks, both two-sided and at a level that is shared by the family of models
+(Bonferroni: 0.05 / k for k models).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+LEVEL = 0.05
+"""Chance of one false claim in a family, before it is shared among its tests."""
+ROUNDING = 1e-9
+"""Differences below this part of the numbers compared are differences of rounding."""
+SHAPIRO_LEAST, SHAPIRO_MOST = 3, 5000
+"""Numbers of differences for which the Shapiro–Wilk test is defined and calibrated."""
+
+Seeds = Float[np.ndarray, " seed"]
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """One model against another, on the same seeds."""
+
+    kind: Literal["t", "wilcoxon", "equal"]
+    """`equal`: no seed tells them apart, so there is nothing to test and p is 1."""
+    p: float
+    normality: float | None
+    """Shapiro–Wilk's p of the differences; None where it is not defined."""
+    favours: Literal[-1, 0, 1]
+    """Whom the statistic favours: 1 the first, -1 the second, 0 neither."""
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Family:
+    """All models of one table's column: the best, and its test against every other."""
+
+    best: str
+    level: float
+    tests: Mapping[str, PairedTest]
+    """For each of the others, the best against it."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the best beats every other (and there is another)."""
+        return bool(self.tests) and all(
+            test.p < self.level and test.favours == 1 for test in self.tests.values()
+        )
+
+
+def bonferroni(models: int) -> float:
+    """The level of one test in a family of k models."""
+    return LEVEL / models
+
+
+def paired_test(first: Seeds, second: Seeds, level: float) -> PairedTest:
+    """Whether two models differ, seed by seed; defined for any data.
+
+    The t-test needs normal differences. Fewer than three, or all the same, are not
+    known to be normal and are left to Wilcoxon's test; for more than 5,000, where
+    Shapiro–Wilk is not calibrated, the central limit theorem stands in for it.
+    """
+    differences = _differences(first, second)
+    seeds = len(differences)
+    if not differences.any():
+        return PairedTest("equal", 1.0, None, 0, seeds)
+    spread = np.ptp(differences)
+    constant = spread <= ROUNDING * np.abs(differences).max()
+    if seeds > SHAPIRO_MOST and not constant:
+        return _t(differences, None)
+    if seeds < SHAPIRO_LEAST or constant:
+        return _wilcoxon(differences, None)
+    # The statistic does not depend on the unit; a unit near 1 keeps it exact.
+    normality = float(stats.shapiro(differences / spread).pvalue)
+    if normality >= level:
+        return _t(differences, normality)
+    return _wilcoxon(differences, normality)
+
+
+def best_of(models: Mapping[str, Seeds], *, higher_is_better: bool) -> Family:
+    """The model with the best mean, tested against each of the others."""
+    sign = 1.0 if higher_is_better else -1.0
+    gains = {name: sign * values for name, values in models.items()}
+    best = max(gains, key=lambda name: gains[name].mean())
+    level = bonferroni(len(models))
+    tests = {
+        name: paired_test(gains[best], values, level)
+        for name, values in gains.items()
+        if name != best
+    }
+    return Family(best, level, tests)
+
+
+def _differences(first: Seeds, second: Seeds) -> Seeds:
+    differences = first - second
+    size = np.maximum(np.abs(first), np.abs(second))
+    return np.where(np.abs(differences) <= ROUNDING * size, 0.0, differences)
+
+
+def _t(differences: Seeds, normality: float | None) -> PairedTest:
+    result: Any = stats.ttest_1samp(differences, 0.0)
+    favours = _sign(float(result.statistic))
+    return PairedTest("t", float(result.pvalue), normality, favours, len(differences))
+
+
+def _wilcoxon(differences: Seeds, normality: float | None) -> PairedTest:
+    # Ranks that differ by rounding alone are ties.
+    unit = ROUNDING * np.abs(differences).max()
+    differences = np.round(differences / unit) * unit
+    result: Any = stats.wilcoxon(differences)
+    p = float(result.pvalue)
+    moved = differences[differences != 0]
+    ranks = stats.rankdata(np.abs(moved)) * np.sign(moved)
+    favours = _sign(float(ranks.sum()))
+    return PairedTest("wilcoxon", p, normality, favours, len(differences))
+
+
+def _sign(value: float) -> Literal[-1, 0, 1]:
+    return 1 if value > 0 else -1 if value < 0 else 0
