@@ -4,38 +4,12 @@ import json
 import subprocess
 import sys
 
-import pytest
-
+from command_line import refused
 from plato.domains.setups import load_setup, setup_toml
 
 
-@pytest.fixture
-def bounds(tmp_path):
-    """Runs `plato bounds …` in an empty folder."""
-    program = "from plato.cli.main import main; main()"
-
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", program, "bounds", *map(str, arguments)],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return run
-
-
-def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
-    assert result.returncode == 2, result
-    (line,) = result.stderr.strip().splitlines()
-    assert line.startswith("plato: ")
-    for word in words:
-        assert word in line
-
-
-def test_a_table_with_a_row_for_each_setup_and_a_line_for_each_formula(bounds):
-    result = bounds("wildfire-2x3-S1", "wildfire-3x3-S0")
+def test_a_table_with_a_row_for_each_setup_and_a_line_for_each_formula(plato):
+    result = plato("bounds", "wildfire-2x3-S1", "wildfire-3x3-S0")
     assert result.returncode == 0, result.stderr
     rows = [line.split() for line in result.stdout.splitlines()]
     first = ["-200.00", "-4.00", "400.00", "200.00†", "202.00", "124.00"]
@@ -52,11 +26,13 @@ def test_a_table_with_a_row_for_each_setup_and_a_line_for_each_formula(bounds):
         assert any(line.startswith(start) for line in result.stdout.splitlines())
 
 
-def test_json_says_where_each_number_comes_from(bounds, tmp_path):
+def test_json_says_where_each_number_comes_from(plato, tmp_path):
     (tmp_path / "mine.toml").write_text(
         setup_toml(load_setup("wildfire-2x3-S1").config)
     )
-    result = bounds("mine.toml", "wildfire-2x3-S0", "--out", "deep/down/bounds.json")
+    result = plato(
+        "bounds", "mine.toml", "wildfire-2x3-S0", "--out", "deep/down/bounds.json"
+    )
     assert result.returncode == 0, result.stderr
     data = json.loads((tmp_path / "deep/down/bounds.json").read_text())
     assert [row["setup"] for row in data["bounds"]] == ["mine", "wildfire-2x3-S0"]
@@ -70,20 +46,22 @@ def test_json_says_where_each_number_comes_from(bounds, tmp_path):
     assert data["bounds"][0]["upper_sound"]["finished"] is True
 
 
-def test_no_time_still_gives_an_answer(bounds):
-    result = bounds("wildfire-4x4-S3", "--time-limit", 1e-9)
+def test_no_time_still_gives_an_answer(plato):
+    result = plato("bounds", "wildfire-4x4-S3", "--time-limit", 1e-9)
     assert result.returncode == 0, result.stderr
     assert "≤ " in result.stdout
     assert "not solved in time" in result.stdout
 
 
-def test_mistakes_are_refused_in_a_sentence(bounds, tmp_path):
-    refused(bounds(), "at least one setup")
-    refused(bounds("x"), "'x'", "plato setups")
-    refused(bounds("none.toml"), "none.toml")
-    refused(bounds("wildfire-2x3-S0", "--time-limit", 0), "time limit", "0")
+def test_mistakes_are_refused_in_a_sentence(plato, tmp_path):
+    refused(plato("bounds"), "at least one setup")
+    refused(plato("bounds", "x"), "'x'", "plato setups")
+    refused(plato("bounds", "none.toml"), "none.toml")
+    refused(plato("bounds", "wildfire-2x3-S0", "--time-limit", 0), "time limit", "0")
     (tmp_path / "file").write_text("kept")
-    refused(bounds("wildfire-2x3-S0", "--out", "file/b.json"), "cannot be written")
+    refused(
+        plato("bounds", "wildfire-2x3-S0", "--out", "file/b.json"), "cannot be written"
+    )
 
 
 def test_it_does_without_jax(tmp_path):
@@ -92,3 +70,13 @@ def test_it_does_without_jax(tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "False"
+
+
+def test_the_exact_optimum_lies_between(plato, tmp_path):
+    names = ("wildfire-2x3-S3", "wildfire-3x3-S1", "wildfire-3x3-S3-transfer")
+    result = plato("bounds", *names, "--solve", "--out", "bounds.json")
+    assert result.returncode == 0, result.stderr
+    assert "84.13" in result.stdout
+    for row in json.loads((tmp_path / "bounds.json").read_text())["bounds"]:
+        below, above = row["lower_sound"]["value"], row["upper_mean"]["value"]
+        assert below <= row["optimum"] <= above <= row["upper_sound"]["value"]

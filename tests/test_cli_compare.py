@@ -37,7 +37,7 @@ def test_rules_by_the_papers_protocol(plato):
 def test_runs_by_the_fields_protocol_with_plots(plato, run, tmp_path):
     result = plato(
         *("compare", f"PLATO={run}", *RULES, "--greedy", "--plots", "plots"),
-        *("--optimum", "wildfire-2x3-S3=80", "--episodes", 10),
+        *("--optimum", "solve", "--episodes", 10),
     )
     assert result.returncode == 0, result.stderr
     for words in ("PLATO (2)", "IQM", "probability of improvement", "actions greedy"):

@@ -1,7 +1,9 @@
 """Policies in use: any sizes, few compilations, and the same in plain NumPy."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import plato
+from golden.write import moment as golden_moment
 from moments import VARIANTS
 from plato import deploy
 from plato.deploy import DeployedPolicy, export, load
@@ -17,6 +20,8 @@ from plato.numpy_actor import load as load_numpy
 from plato.policies.checkpoint import save_actor
 from plato.policies.config import ActorConfig
 from plato.policies.pointer import Features, PointerActor
+
+GOLDEN = Path(__file__).parent / "golden"
 
 
 def checkpoint(path, config: ActorConfig, features: Features):
@@ -50,6 +55,14 @@ def test_any_numbers_of_agents_and_tasks(tmp_path):
         taken = decision.probabilities[np.arange(agents), decision.actions]
         assert (taken > 0).all()
     assert compiled._cached._cache_size() <= 7
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.safetensors")), ids=str)
+def test_checkpoints_of_the_first_release_still_load(path):
+    """And decide as they did when they were written."""
+    expected = json.loads(path.with_suffix(".json").read_text())
+    found = load(path).decide(*golden_moment()).probabilities
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_greedy_takes_the_likeliest(tmp_path):

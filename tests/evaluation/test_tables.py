@@ -85,7 +85,13 @@ def test_the_note_says_how_numbers_were_made(paper, transfer):
         assert words in note
     assert "p < 0.05/2 = 0.025" in note
     note = report(transfer[0]).note
-    for words in ("Field's protocol", "1000–1049", "200–209", "independent", "greedy"):
+    for words in (
+        "Field's protocol",
+        "1000000–1000049",
+        "200–209",
+        "independent",
+        "greedy",
+    ):
         assert words in note
 
 

@@ -45,7 +45,7 @@ def played(encoder: Literal["mlp", "lstm"] = "mlp"):
     stage, experience = rollout(
         games(), learner.networks.actor, learner.stage, jax.random.key(3), 9
     )
-    _, batch = prepare(CONFIG, Hyper.of(CONFIG), learner, experience)
+    _, batch = prepare(CONFIG, Hyper.of(CONFIG), learner, stage, experience)
     return learner, stage, experience, batch
 
 
@@ -125,6 +125,35 @@ def test_values_beyond_a_time_limit_are_counted_on():
     assert not experience.terminated[5].any()
     after = experience.final_observation.tasks[5]
     assert not np.array_equal(after, experience.observation.tasks[6])
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+def test_advantages_count_on_the_state_each_step_led_to(normalise):
+    """Step by step in NumPy, with the critic asked about every state reached."""
+    config = replace(CONFIG, value_normalisation=normalise)
+    hyper = Hyper.of(config)
+    learner = create_learner(config, ActorConfig(hidden=8), games(), **KEYS)
+    seen = Scale(jnp.asarray(2.0), jnp.asarray(13.0), jnp.asarray(1.0))
+    learner = replace(learner, scale=seen if normalise else learner.scale)
+    mean, spread = (2.0, 3.0) if normalise else (0.0, 1.0)
+    stage, experience = rollout(
+        games(), learner.networks.actor, learner.stage, jax.random.key(3), 9
+    )
+    critic = jax.vmap(jax.vmap(learner.networks.critic))
+    value = np.asarray(critic(experience.observation)) * spread + mean
+    ahead = np.asarray(critic(experience.final_observation)) * spread + mean
+    ahead = np.where(experience.terminated, 0, ahead)
+    reward, done = np.asarray(experience.reward), np.asarray(experience.done)
+    expected, later = np.zeros_like(value), np.zeros(value.shape[1])
+    for t in reversed(range(len(value))):
+        surprise = reward[t] + config.gamma * ahead[t] - value[t]
+        later = surprise + config.gamma * config.lam * np.where(done[t], 0, later)
+        expected[t] = later
+    scale, batch = prepare(config, hyper, learner, stage, experience)
+    new_mean, new_spread = map(float, scale.moments())
+    assert normalise or (new_mean, new_spread) == (0.0, 1.0)
+    targets = np.asarray(batch.target).reshape(value.shape) * new_spread + new_mean
+    np.testing.assert_allclose(targets, expected + value, rtol=1e-4, atol=1e-4)
 
 
 def test_the_scale_is_that_of_the_returns():

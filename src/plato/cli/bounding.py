@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 from tyro.conf import Positional
 
-from plato.cli.console import console
+from plato.cli.console import console, set_up_jax
 from plato.errors import PlatoError
 
 if TYPE_CHECKING:
+    from plato.domains.setups import Setup
     from plato.domains.wildfire.bounds import WildfireBounds
 
 UNPROVED = "†"
@@ -27,6 +28,8 @@ class Bounds:
     """Setups: names (see `plato setups`) or .toml files."""
     time_limit: float = 20.0
     """Seconds for each of a setup's five programs; what is known by then is a bound."""
+    solve: bool = False
+    """Also find the exact optimum, which lies between them (see `plato solve`)."""
     out: Path | None = None
     """Where to write the bounds as JSON."""
 
@@ -42,16 +45,31 @@ class Bounds:
         if self.out is not None:
             writable(self.out)
         found = [(s.name, wildfire_bounds(s.config, self.time_limit)) for s in setups]
+        optima = _optima(setups) if self.solve else None
         out = console()
-        show_bounds(out, found)
+        show_bounds(out, found, optima)
         if self.out is not None:
             rows = [{"setup": name} | bounds.to_json() for name, bounds in found]
+            if optima is not None:
+                for row in rows:
+                    row["optimum"] = optima[row["setup"]]
             write_json(self.out, {"plato": __version__, "bounds": rows})
             out.print(f"Every bound: {self.out}", style="dim", soft_wrap=True)
         return 0
 
 
-def show_bounds(out: Console, found: "list[tuple[str, WildfireBounds]]") -> None:
+def _optima(setups: "list[Setup]") -> dict[str, float]:
+    set_up_jax()
+    from plato.domains.wildfire.optimal import solve_exactly
+
+    return {setup.name: float(solve_exactly(setup.config).value) for setup in setups}
+
+
+def show_bounds(
+    out: Console,
+    found: "list[tuple[str, WildfireBounds]]",
+    optima: dict[str, float] | None = None,
+) -> None:
     """A row for each setup, then a line for each formula and each mark."""
     from plato.domains.wildfire.bounds import FORMULAS
 
@@ -59,8 +77,12 @@ def show_bounds(out: Console, found: "list[tuple[str, WildfireBounds]]") -> None
     table.add_column("", no_wrap=True)
     for formula in FORMULAS.values():
         table.add_column(f"{formula.side}\n{formula.label}", justify="right")
+    if optima is not None:
+        table.add_column("exact\noptimum", justify="right")
     for setup, bounds in found:
-        table.add_row(Text(setup), *(_cell(bounds, name) for name in FORMULAS))
+        cells = [_cell(bounds, name) for name in FORMULAS]
+        cells += [f"{optima[setup]:.2f}"] if optima is not None else []
+        table.add_row(Text(setup), *cells)
     out.print(table)
     notes = {f"{f.side}, {f.label}": f.text for f in FORMULAS.values()}
     if any(bounds.unproved for _, bounds in found):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from plato.evaluation.contestants import Contestant
     from plato.evaluation.protocols import Curve, Examiner
 
+SOLVE = "solve"
 Format = Literal["console", "markdown", "latex", "csv", "json", "marl-eval"]
 
 
@@ -54,8 +55,8 @@ class Compare:
     beside_paper: Literal["no", "main", "ablation"] = "no"
     """Put the paper's numbers below ours: of its main tables, or of its ablation."""
     optimum: Repeated[str] = ()
-    """SETUP=NUMBER: the best possible return there, of which scores are shares; may be
-    repeated."""
+    """`solve`: find the best possible return of every setup exactly, and give scores as
+    shares of it; or SETUP=NUMBER where it is known; may be repeated."""
     format: Format = "console"
     """How to print the comparison."""
     out: Path | None = None
@@ -81,7 +82,7 @@ class Compare:
                 episodes=self.episodes,
             )
         )
-        optimum = _numbers(self.optimum)
+        optimum = _optima(self.optimum, setups)
         if self.out is not None:
             writable(self.out)
         with Console(stderr=True).status("") as status:
@@ -188,7 +189,18 @@ def _draw(
     Console(stderr=True).print(line, style="dim", soft_wrap=True, highlight=False)
 
 
-def _numbers(pairs: tuple[str, ...]) -> dict[str, float]:
+def _optima(given: tuple[str, ...], setups: "list[Setup]") -> dict[str, float]:
+    from plato.domains.wildfire.optimal import solve_exactly
+
+    numbers = _numbers([pair for pair in given if pair != SOLVE])
+    if SOLVE in given:
+        for setup in setups:
+            if setup.name not in numbers:
+                numbers[setup.name] = float(solve_exactly(setup.config).value)
+    return numbers
+
+
+def _numbers(pairs: list[str]) -> dict[str, float]:
     numbers = {}
     for pair in pairs:
         name, equals, number = pair.rpartition("=")
@@ -197,7 +209,7 @@ def _numbers(pairs: tuple[str, ...]) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals:
-            raise PlatoError(f"--optimum takes SETUP=NUMBER, not {pair!r}.")
+            raise PlatoError(f"--optimum takes SETUP=NUMBER or solve, not {pair!r}.")
     return numbers
 
 

@@ -1,6 +1,7 @@
 """`plato solve`: the exact optimum of a setup."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,9 +71,11 @@ class Solve:
                 )
             )
             next(steps)
-            policy = solve_exactly(
-                setup.config, memory=limit, report=lambda _, s=steps: next(s, None)
-            )
+
+            def tick(_: int, steps: Iterator[int] = steps) -> None:
+                next(steps, None)
+
+            policy = solve_exactly(setup.config, memory=limit, report=tick)
             seconds = time.monotonic() - begun
             value = float(policy.value)
             out.print(f"  optimal expected return {value:.3f}  ({seconds:.1f} s)")

@@ -1,6 +1,7 @@
 """MAPPO: one shared pointer actor, one centralised critic, one pure update."""
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -152,7 +153,7 @@ def update(
         jax.random.fold_in(game_key, number),
         config.steps,
     )
-    scale, batch = prepare(config, hyper, learner, experience)
+    scale, batch = prepare(config, hyper, learner, stage, experience)
     rates = Rates.at(hyper, number / max(config.updates - 1, 1))
     step = partial(_epoch, config, hyper, rates, batch)
     keys = jax.random.split(jax.random.fold_in(key, number), config.epochs)
@@ -189,17 +190,24 @@ class Rates(eqx.Module):
 
 
 def prepare(
-    config: MappoConfig, hyper: Hyper, learner: Learner, experience: Experience
+    config: MappoConfig,
+    hyper: Hyper,
+    learner: Learner,
+    stage: Stage,
+    experience: Experience,
 ) -> tuple[Scale, Batch]:
-    """Advantages and targets; sequences of one step where nothing is remembered."""
-    critic = jax.vmap(jax.vmap(learner.networks.critic))
+    """Advantages and targets; sequences of one step where nothing is remembered.
+
+    `stage` is where the games stand after the experience.
+    """
+    critic = jax.vmap(learner.networks.critic)
     mean, spread = learner.scale.moments()
-    raw = critic(experience.observation)
+    raw = jax.vmap(critic)(experience.observation)
     value = raw * spread + mean
     advantage = advantages(
         experience.reward,
         value,
-        critic(experience.final_observation) * spread + mean,
+        _next_values(critic, raw, stage, experience) * spread + mean,
         experience.terminated,
         experience.done,
         hyper.gamma,
@@ -223,6 +231,34 @@ def prepare(
     if batch.memory is None:
         batch = jax.tree.map(lambda leaf: leaf.reshape(1, -1, *leaf.shape[2:]), batch)
     return scale, batch
+
+
+def _next_values(
+    critic: Callable[[Observation], Float[Array, " game"]],
+    value: Float[Array, "time game"],
+    stage: Stage,
+    experience: Experience,
+) -> Float[Array, "time game"]:
+    """The value of the state that each step led to, before any reset.
+
+    It is that of the next moment, except where a time limit cut the episode: only
+    these moments are given to the critic once more, in each game one after the other.
+    """
+    following = jnp.concatenate([value[1:], critic(stage.observation)[None]])
+    cut = experience.done & ~experience.terminated
+    games = jnp.arange(value.shape[1])
+
+    def mend(carry):
+        following, cut = carry
+        time = jnp.argmax(cut, axis=0)
+        last = jax.tree.map(
+            lambda leaf: leaf[time, games], experience.final_observation
+        )
+        mended = jnp.where(cut.any(axis=0), critic(last), following[time, games])
+        following = following.at[time, games].set(mended)
+        return following, cut.at[time, games].set(False)
+
+    return jax.lax.while_loop(lambda carry: carry[1].any(), mend, (following, cut))[0]
 
 
 def has_choice(seen: Observation) -> Bool[Array, "*batch agent"]:

@@ -35,10 +35,9 @@ class Program:
             [seed_key(config.game_seed + run.seed - config.seed) for run in self.runs]
         )
         self._hyper = Hyper.of(config.mappo)
-        mapped = partial(_over_runs, len(self.runs))
-        self._create = jax.jit(mapped(partial(_create, config)))
-        step = partial(update, config.mappo, self._hyper)
-        self._update = jax.jit(mapped(step), donate_argnums=1)
+        self._create = jax.jit(partial(_create, config))
+        step = _over_runs(len(self.runs), partial(update, config.mappo, self._hyper))
+        self._update = jax.jit(step, donate_argnums=1)
 
     @property
     def steps_per_update(self) -> int:
@@ -47,7 +46,11 @@ class Program:
 
     def start(self) -> Learner:
         """New learners, one for each run, stacked."""
-        return self._create(self.games, self._keys, self._game_keys)
+        # One after the other: mapped over many runs, the QR decompositions behind
+        # orthogonal weights wait for each other forever on a CPU of few cores.
+        arguments = (self.games, self._keys, self._game_keys)
+        learners = [self._create(*of_run(arguments, i)) for i in range(len(self.runs))]
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *learners)
 
     def advance(self, learner: Learner) -> tuple[Learner, dict[str, Array]]:
         """One update of every run; the learner given is used up."""

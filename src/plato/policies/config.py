@@ -21,12 +21,12 @@ class ActorConfig:
     away: Literal["removed", "flagged"] = "removed"
     """Whether agents that are away leave the team (the paper), or stay in it, marked
     as away."""
-    context: Literal["none", "statistics", "pointer"] = "none"
+    context: Literal["none", "statistics", "pointer"] = "pointer"
     """What of the tasks it sees joins the query (not in the paper): nothing, their
     statistics, or what the deciding agent's own key points at among them."""
     hidden: int = 128
     """Width of all layers."""
-    depth: int = 2
+    depth: int = 1
     """Layers of each encoder of agents and tasks."""
     heads: int = 1
     """Pointers into the team (query pointer)."""

@@ -100,8 +100,8 @@ class AgentPointer(Team):
     def _point(self, seen: Observation):
         own, public = map(self.encode, self.rows(seen))
         query = self.query_map(own)
-        scores = self._scores(self.key_map(public)[None, :, :] + query[:, None, :])
-        to_self = self._scores(self.key_map(own) + query)
+        scores = additive_scores(query, self.key_map(public), self.value)
+        to_self = jnp.tanh(self.key_map(own) + query) @ self.value
         themselves = jnp.eye(own.shape[0], dtype=bool)[:, :, None]
         scores = jnp.where(themselves, to_self[:, None, :], scores)
         team = jnp.broadcast_to(
@@ -110,8 +110,24 @@ class AgentPointer(Team):
         weights = masked_softmax(scores.swapaxes(1, 2), team).swapaxes(1, 2)
         return weights, own, public
 
-    def _scores(self, mixed: Float[Array, "*row hidden"]) -> Float[Array, "*row head"]:
-        return jnp.tanh(mixed) @ self.value
+
+LARGEST_MIX = 2**27
+"""Numbers that all pairs of queries and keys may take at once."""
+
+
+def additive_scores(
+    query: Float[Array, "agent hidden"],
+    keys: Float[Array, "row hidden"],
+    value: Float[Array, "hidden head"],
+) -> Float[Array, "agent row head"]:
+    """v . tanh(q + k) for all pairs; a few agents at a time where all take too much."""
+
+    def of_agent(query: Float[Array, " hidden"]) -> Float[Array, "row head"]:
+        return jnp.tanh(query[None, :] + keys) @ value
+
+    if query.shape[0] * keys.size <= LARGEST_MIX:
+        return jnp.tanh(query[:, None, :] + keys[None, :, :]) @ value
+    return jax.lax.map(of_agent, query, batch_size=max(LARGEST_MIX // keys.size, 1))
 
 
 class TaskStatistics(eqx.Module):
@@ -137,8 +153,7 @@ class TaskPointer(eqx.Module):
         self, seen: Observation, keys: Float[Array, "choice hidden"]
     ) -> Float[Array, "agent size"]:
         query, tasks = self.query_map(seen.agents), keys[1:]
-        mixed = query[:, None, :] + self.key_map(tasks)[None, :, :]
-        scores = (jnp.tanh(mixed) @ self.value).swapaxes(1, 2)
+        scores = additive_scores(query, self.key_map(tasks), self.value).swapaxes(1, 2)
         view = jnp.repeat(_view(seen), self.actions, axis=1)
         view = jnp.broadcast_to(view[:, None, :], scores.shape)
         read = jnp.einsum("ihx,xd->ihd", masked_softmax(scores, view), tasks)
@@ -155,8 +170,8 @@ class AdditiveScorer(eqx.Module):
     def __call__(
         self, query: Float[Array, "agent hidden"], keys: Float[Array, "choice hidden"]
     ) -> Float[Array, "agent choice"]:
-        mixed = self.query_map(query)[:, None, :] + self.key_map(keys)[None, :, :]
-        return jnp.tanh(mixed) @ self.value
+        value = self.value[:, None]
+        return additive_scores(self.query_map(query), self.key_map(keys), value)[..., 0]
 
 
 class DotScorer(eqx.Module):
