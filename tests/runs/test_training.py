@@ -167,6 +167,12 @@ def test_a_fleet_and_a_generalist():
     learner, metrics = fleet.advance(fleet.start())
     assert metrics["return"].shape == (4,)
     assert learner.stage.started.shape == (4, 4)
+    # Wide layers and many runs at once: creating them mapped would never end.
+    wide = replace(SMALL, setups=setups, fleet=True, seeds=3, actor=ActorConfig())
+    learners = Program(wide, loaded).start()
+    first, second = (learners.networks.actor.noop[i] for i in range(2))
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(first, learners.networks.actor.noop[3])
     general: Any = Program(replace(SMALL, setups=setups), loaded)
     assert len(general.runs) == 2
     sizes = np.asarray(general.games.rules.size)  # run, game, task
