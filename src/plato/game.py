@@ -14,6 +14,7 @@ in front of them `game` and `time`.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -154,10 +155,14 @@ def step_and_reset(
     key: PRNGKeyArray,
     state: State,
     actions: Int[Array, " agent"],
+    cut: Bool[Array, ""] | None = None,
 ) -> Turn[State]:
-    """Steps, and begins a new episode where that ended one."""
+    """Steps, and begins a new episode where that ended one, or where it is cut."""
     key_step, key_reset = jax.random.split(key)
     reached, outcome = game.transition(state, actions, game.noise(key_step))
+    if cut is not None:
+        truncated = outcome.truncated | (cut & ~outcome.terminated)
+        outcome = replace(outcome, truncated=truncated)
     final_observation = game.observe(reached)
     following = select(outcome.done, game.initial(key_reset), reached)
     return Turn(following, game.observe(following), final_observation, outcome)

@@ -41,6 +41,9 @@ class MappoConfig:
     max_norm: float = 1.0
     """Norm to which each network's gradient is clipped."""
     adam_epsilon: float = 1e-5
+    restart: float = 0.0
+    """Chance at every step, at the start, that a game is begun anew; it falls linearly
+    to 0. Games that go downhill for good then do not crowd out their beginnings."""
     value_normalisation: bool = True
     """Whether the critic learns returns in units of their running spread."""
 

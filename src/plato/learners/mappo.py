@@ -37,6 +37,7 @@ class Hyper(eqx.Module):
     rate_end: Float[Array, ""]
     max_norm: Float[Array, ""]
     adam_epsilon: Float[Array, ""]
+    restart: Float[Array, ""]
 
     @classmethod
     def of(cls, config: MappoConfig) -> "Hyper":
@@ -146,22 +147,23 @@ def update(
 ) -> tuple[Learner, dict[str, Array]]:
     """One rollout and the gradient steps it feeds."""
     number = learner.update
+    rates = Rates.at(hyper, number / max(config.updates - 1, 1))
     stage, experience = rollout(
         games,
         learner.networks.actor,
         learner.stage,
         jax.random.fold_in(game_key, number),
         config.steps,
+        rates.restart,
     )
     scale, batch = prepare(config, hyper, learner, stage, experience)
-    rates = Rates.at(hyper, number / max(config.updates - 1, 1))
     step = partial(_epoch, config, hyper, rates, batch)
     keys = jax.random.split(jax.random.fold_in(key, number), config.epochs)
     (networks, optimiser), metrics = jax.lax.scan(
         step, (learner.networks, learner.optimiser), keys
     )
     metrics = jax.tree.map(lambda leaf: leaf.mean(), metrics)
-    finished = jnp.sum(experience.done)
+    finished = jnp.sum(experience.finished)
     metrics["episodes"] = finished
     metrics["return"] = jnp.sum(experience.finished_return) / jnp.maximum(finished, 1)
     metrics["reward"] = experience.reward.mean()
@@ -176,6 +178,7 @@ class Rates(eqx.Module):
     entropy: Float[Array, ""]
     actor: Float[Array, ""]
     critic: Float[Array, ""]
+    restart: Float[Array, ""]
 
     @classmethod
     def at(cls, hyper: Hyper, progress: Float[Array, ""]) -> "Rates":
@@ -186,6 +189,7 @@ class Rates(eqx.Module):
             entropy=hyper.entropy * fall,
             actor=hyper.actor_rate * decline,
             critic=hyper.critic_rate * decline,
+            restart=hyper.restart * (1 - progress),
         )
 
 

@@ -35,8 +35,10 @@ class Experience(eqx.Module):
     reward: Float[Array, "*time_game"]
     terminated: Bool[Array, "*time_game"]
     done: Bool[Array, "*time_game"]
+    finished: Bool[Array, "*time_game"]
+    """Where an episode came to its own end."""
     finished_return: Float[Array, "*time_game"]
-    """The return of an episode at the step that ended it, 0 elsewhere."""
+    """The return of that episode, 0 elsewhere."""
 
 
 def set_the_stage(
@@ -58,9 +60,14 @@ def rollout(
     stage: Stage,
     key: PRNGKeyArray,
     steps: int,
+    restart: Float[Array, ""] | float = 0.0,
 ) -> tuple[Stage, Experience]:
-    """Plays all games on for some steps; those that end begin anew."""
-    step = partial(_play_step, games, actor, key)
+    """Plays all games on for some steps; those that end begin anew.
+
+    Any other begins anew with a chance of `restart` at every step, cut as if by a time
+    limit: moments early in an episode are then met more often.
+    """
+    step = partial(_play_step, games, actor, key, jnp.asarray(restart))
     return jax.lax.scan(step, stage, jnp.arange(steps))
 
 
@@ -68,23 +75,29 @@ def _play_step(
     games: Game[Any, Any],
     actor: PointerActor,
     key: PRNGKeyArray,
+    restart: Float[Array, ""],
     stage: Stage,
     time: Int[Array, ""],
 ) -> tuple[Stage, Experience]:
     keys = jax.random.split(jax.random.fold_in(key, time), stage.started.shape[0])
-    return jax.vmap(partial(_play_one, actor))(games, stage, keys)
+    return jax.vmap(partial(_play_one, actor, restart))(games, stage, keys)
 
 
 def _play_one(
-    actor: PointerActor, game: Game[Any, Any], stage: Stage, key: PRNGKeyArray
+    actor: PointerActor,
+    restart: Float[Array, ""],
+    game: Game[Any, Any],
+    stage: Stage,
+    key: PRNGKeyArray,
 ) -> tuple[Stage, Experience]:
-    key_act, key_step = jax.random.split(key)
+    key_act, key_step, key_cut = jax.random.split(key, 3)
     seen = stage.observation
     log_policy, memory = actor.log_policy(seen, stage.memory)
     numbers = jax.random.uniform(key_act, (log_policy.shape[0],))
     actions = sample(jnp.exp(log_policy), numbers)
     chosen = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
-    turn = step_and_reset(game, key_step, stage.state, actions)
+    cut = jax.random.uniform(key_cut) < restart
+    turn = step_and_reset(game, key_step, stage.state, actions, cut)
     done = turn.outcome.done
     reward = jnp.sum(turn.outcome.reward, where=game.roster) / jnp.sum(game.roster)
     so_far = stage.episode_return + reward
@@ -104,6 +117,7 @@ def _play_one(
         reward=reward,
         terminated=turn.outcome.terminated,
         done=done,
-        finished_return=jnp.where(done, so_far, 0.0),
+        finished=done & ~cut,
+        finished_return=jnp.where(done & ~cut, so_far, 0.0),
     )
     return following, experience
