@@ -15,8 +15,8 @@ DEMO := runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
 demo: $(VENV)/.installed  ## train PLATO on 3x3 S3 and compare it with the heuristics
 	@begin=$$(date +%s) && \
-	$(BIN)/plato train --setup wildfire-3x3-S3 --out $(DEMO) --games 32 --steps 50 \
-		--updates 260 --minibatches 2 --entropy 0.05 --depth 1 && \
+	$(BIN)/plato train --setup wildfire-3x3-S3 --out $(DEMO) --games 64 --steps 50 \
+		--updates 190 --entropy 0.05 --actor-rate 0.001 --critic-rate 0.001 && \
 	$(BIN)/plato evaluate --setup wildfire-3x3-S3 --out $(DEMO)/evaluation.json \
 		--policy noop --policy random --policy weakest --policy strongest \
 		--policy $(DEMO) && \
@@ -37,6 +37,7 @@ check: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev  ## how fast it runs on this machine
 	$(BIN)/python benchmarks/environment.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/complexity.py
 	$(BIN)/python benchmarks/adapters.py
 	$(BIN)/python benchmarks/scaling.py
 

@@ -113,7 +113,7 @@ def test_an_lstm_learns_through_the_memories_it_had():
     assert batch.started.shape == (9, 3)
     logs = policy_along(learner.networks.actor, batch, learner.stage.memory)
     taken = jnp.take_along_axis(logs, batch.actions[..., None], axis=-1)[..., 0]
-    np.testing.assert_allclose(taken, experience.log_probability, atol=1e-5)
+    np.testing.assert_allclose(taken, experience.record, atol=1e-5)
     assert experience.started[0].all()
     assert experience.started[6].all()  # episodes of six steps
     assert not np.allclose(stage.memory.hidden, 0)
@@ -125,6 +125,23 @@ def test_values_beyond_a_time_limit_are_counted_on():
     assert not experience.terminated[5].any()
     after = experience.final_observation.tasks[5]
     assert not np.array_equal(after, experience.observation.tasks[6])
+
+
+def test_games_begun_anew_are_cut_not_ended():
+    """Cut at every step: always the first moment, never a return to report."""
+    learner = create_learner(CONFIG, ActorConfig(hidden=8), games(), **KEYS)
+    actor, stage = learner.networks.actor, learner.stage
+    stage, experience = rollout(
+        games(), actor, stage, jax.random.key(3), 9, restart=1.0
+    )
+    assert experience.done.all()
+    assert experience.started.all()
+    assert not experience.terminated.any()
+    assert not experience.finished.any()
+    first = experience.observation.tasks[0]
+    assert (np.asarray(experience.observation.tasks) == np.asarray(first)).all()
+    assert not np.array_equal(experience.final_observation.tasks[0], first)
+    np.testing.assert_array_equal(stage.observation.tasks, first)
 
 
 @pytest.mark.parametrize("normalise", [True, False])

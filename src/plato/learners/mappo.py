@@ -227,7 +227,7 @@ def prepare(
         memory=learner.stage.memory,
         started=experience.started,
         actions=experience.actions,
-        log_probability=experience.log_probability,
+        log_probability=experience.record,
         advantage=_normalised(advantage, has_choice(experience.observation)),
         value=(value - new_mean) / new_spread,
         target=(returns - new_mean) / new_spread,

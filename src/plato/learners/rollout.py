@@ -1,7 +1,7 @@
 """Experience: many games played side by side by the current policy."""
 
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -9,8 +9,21 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from plato.game import Game, Observation, how_many, select, step_and_reset
-from plato.masking import sample
-from plato.policies.pointer import PointerActor
+
+
+@runtime_checkable
+class Player(Protocol):
+    """A policy while it learns: it explores, and notes what learning needs to know."""
+
+    def start(self, agents: int) -> Any:
+        """The memory with which an episode begins."""
+        ...
+
+    def explore(
+        self, key: PRNGKeyArray, observation: Observation, memory: Any
+    ) -> tuple[Int[Array, " agent"], Any, Any]:
+        """One action for each agent, a note on the choice, and the memory to go on."""
+        ...
 
 
 class Stage(eqx.Module):
@@ -31,7 +44,8 @@ class Experience(eqx.Module):
     final_observation: Observation
     started: Bool[Array, "*time_game"]
     actions: Int[Array, "*time_game agent"]
-    log_probability: Float[Array, "*time_game agent"]
+    record: Any
+    """What the player noted about its choice."""
     reward: Float[Array, "*time_game"]
     terminated: Bool[Array, "*time_game"]
     done: Bool[Array, "*time_game"]
@@ -41,22 +55,20 @@ class Experience(eqx.Module):
     """The return of that episode, 0 elsewhere."""
 
 
-def set_the_stage(
-    games: Game[Any, Any], actor: PointerActor, key: PRNGKeyArray
-) -> Stage:
+def set_the_stage(games: Game[Any, Any], player: Player, key: PRNGKeyArray) -> Stage:
     """Begins all games; `games` are stacked."""
     count = how_many(games)
     state, observation = jax.vmap(lambda game, key: game.reset(key))(
         games, jax.random.split(key, count)
     )
-    one = actor.start(games.capacity.agents)
+    one = player.start(games.capacity.agents)
     memory = jax.tree.map(lambda leaf: jnp.stack([leaf] * count), one)
     return Stage(state, observation, memory, jnp.ones(count, bool), jnp.zeros(count))
 
 
 def rollout(
     games: Game[Any, Any],
-    actor: PointerActor,
+    player: Player,
     stage: Stage,
     key: PRNGKeyArray,
     steps: int,
@@ -67,24 +79,24 @@ def rollout(
     Any other begins anew with a chance of `restart` at every step, cut as if by a time
     limit: moments early in an episode are then met more often.
     """
-    step = partial(_play_step, games, actor, key, jnp.asarray(restart))
+    step = partial(_play_step, games, player, key, jnp.asarray(restart))
     return jax.lax.scan(step, stage, jnp.arange(steps))
 
 
 def _play_step(
     games: Game[Any, Any],
-    actor: PointerActor,
+    player: Player,
     key: PRNGKeyArray,
     restart: Float[Array, ""],
     stage: Stage,
     time: Int[Array, ""],
 ) -> tuple[Stage, Experience]:
     keys = jax.random.split(jax.random.fold_in(key, time), stage.started.shape[0])
-    return jax.vmap(partial(_play_one, actor, restart))(games, stage, keys)
+    return jax.vmap(partial(_play_one, player, restart))(games, stage, keys)
 
 
 def _play_one(
-    actor: PointerActor,
+    player: Player,
     restart: Float[Array, ""],
     game: Game[Any, Any],
     stage: Stage,
@@ -92,10 +104,7 @@ def _play_one(
 ) -> tuple[Stage, Experience]:
     key_act, key_step, key_cut = jax.random.split(key, 3)
     seen = stage.observation
-    log_policy, memory = actor.log_policy(seen, stage.memory)
-    numbers = jax.random.uniform(key_act, (log_policy.shape[0],))
-    actions = sample(jnp.exp(log_policy), numbers)
-    chosen = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
+    actions, record, memory = player.explore(key_act, seen, stage.memory)
     cut = jax.random.uniform(key_cut) < restart
     turn = step_and_reset(game, key_step, stage.state, actions, cut)
     done = turn.outcome.done
@@ -104,7 +113,7 @@ def _play_one(
     following = Stage(
         state=turn.state,
         observation=turn.observation,
-        memory=select(done, actor.start(game.capacity.agents), memory),
+        memory=select(done, player.start(game.capacity.agents), memory),
         started=done,
         episode_return=jnp.where(done, 0.0, so_far),
     )
@@ -113,7 +122,7 @@ def _play_one(
         final_observation=turn.final_observation,
         started=stage.started,
         actions=actions,
-        log_probability=chosen,
+        record=record,
         reward=reward,
         terminated=turn.outcome.terminated,
         done=done,

@@ -242,11 +242,21 @@ class PointerActor(Policy[Memory | None]):
     def act(
         self, key: PRNGKeyArray, observation: Observation, memory: Memory | None
     ) -> tuple[Int[Array, " agent"], Memory | None]:
-        log_probabilities, memory = self.log_policy(observation, memory)
         if self.greedy:
-            return jnp.argmax(log_probabilities, axis=1).astype(jnp.int32), memory
-        numbers = jax.random.uniform(key, (log_probabilities.shape[0],))
-        return sample(jnp.exp(log_probabilities), numbers), memory
+            log_policy, memory = self.log_policy(observation, memory)
+            return jnp.argmax(log_policy, axis=1).astype(jnp.int32), memory
+        actions, _, memory = self.explore(key, observation, memory)
+        return actions, memory
+
+    def explore(
+        self, key: PRNGKeyArray, observation: Observation, memory: Memory | None
+    ) -> tuple[Int[Array, " agent"], Float[Array, " agent"], Memory | None]:
+        """Draws an action for each agent, and says with what log-probability."""
+        log_policy, memory = self.log_policy(observation, memory)
+        numbers = jax.random.uniform(key, (log_policy.shape[0],))
+        actions = sample(jnp.exp(log_policy), numbers)
+        chosen = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
+        return actions, chosen, memory
 
     def log_policy(
         self, seen: Observation, memory: Memory | None
