@@ -19,7 +19,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 import plato
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
-from plato.domains.wildfire.optimal import OptimalPolicy, solve_exactly
+from plato.domains.wildfire.optimum.policy import OptimalPolicy, solve_exactly
 from plato.game import Observation
 from plato.learners.mappo import features_of, has_choice
 from plato.masking import masked_mean

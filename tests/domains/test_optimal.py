@@ -14,9 +14,9 @@ import plato
 from plato.domains.setups import load_setup
 from plato.domains.wildfire import dynamics
 from plato.domains.wildfire.dynamics import WildfireState
-from plato.domains.wildfire.factors import Model, model_of, size_of
 from plato.domains.wildfire.game import Wildfire
-from plato.domains.wildfire.optimal import (
+from plato.domains.wildfire.optimum.model import Model, model_of, size_of
+from plato.domains.wildfire.optimum.policy import (
     load_optimal,
     policy_of,
     save_optimal,
@@ -68,7 +68,10 @@ def outcomes(rules, state, actions, key, draws):
 
 
 @given(wildfire_configs(rows=1, columns=2, agents=2), st.integers(0, 2**32 - 1))
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=30,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
 def test_factors_move_as_the_dynamics_do(config, seed):
     """From a random state, a random joint action: the expectation of random values."""
     assume(config.fire_cells and size_of(config).states < 200_000)

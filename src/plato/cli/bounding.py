@@ -60,7 +60,7 @@ class Bounds:
 
 def _optima(setups: "list[Setup]") -> dict[str, float]:
     set_up_jax()
-    from plato.domains.wildfire.optimal import solve_exactly
+    from plato.domains.wildfire.optimum.policy import solve_exactly
 
     return {setup.name: float(solve_exactly(setup.config).value) for setup in setups}
 

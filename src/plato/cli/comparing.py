@@ -49,7 +49,7 @@ class Compare:
     """return, reward_per_fight, noop_percent, burnouts, putouts, zero_suppressant,
     new_fires (default: all); the first one is aggregated; may be repeated."""
     episodes: int | None = None
-    """Episodes of each policy (default: the protocol's, field 100, paper 50)."""
+    """Episodes of each policy (default: the protocol's, field 1000, paper 50)."""
     seed: int = 200
     """Seed of the first episode; the others follow it."""
     beside_paper: Literal["no", "main", "ablation"] = "no"
@@ -190,7 +190,7 @@ def _draw(
 
 
 def _optima(given: tuple[str, ...], setups: "list[Setup]") -> dict[str, float]:
-    from plato.domains.wildfire.optimal import solve_exactly
+    from plato.domains.wildfire.optimum.policy import solve_exactly
 
     numbers = _numbers([pair for pair in given if pair != SOLVE])
     if SOLVE in given:

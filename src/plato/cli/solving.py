@@ -30,8 +30,8 @@ class Solve:
         from rich.progress import track
 
         from plato.domains.setups import load_setup
-        from plato.domains.wildfire.factors import size_of
-        from plato.domains.wildfire.optimal import (
+        from plato.domains.wildfire.optimum.model import size_of
+        from plato.domains.wildfire.optimum.policy import (
             memory_here,
             refuse_what_is_too_large,
             save_optimal,

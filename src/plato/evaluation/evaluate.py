@@ -11,10 +11,10 @@ import numpy as np
 
 from plato.configuration import whole_number
 from plato.domains.setups import Setup, load_setup
-from plato.domains.wildfire import optimal
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.heuristics import RULES
+from plato.domains.wildfire.optimum import policy as optimal
 from plato.domains.wildfire.paper_noise import with_paper_noise, with_paper_ties
 from plato.errors import PlatoError
 from plato.evaluation.episodes import play_all

@@ -26,7 +26,7 @@ ProtocolName: TypeAlias = Literal["field", "paper"]
 Episodes: TypeAlias = dict[str, Float[np.ndarray, "policy episode"]]
 """For each metric, its value in every episode of every policy."""
 
-VALIDATION = range(1_000_000, 1_000_050)
+VALIDATION = range(1_000_000, 1_000_200)
 """Seeds on which the field's protocol chooses checkpoints; never reported."""
 
 
@@ -56,7 +56,7 @@ class Protocol:
 
 _DEFAULTS = {
     "paper": Protocol("paper", "paper", False, range(200, 250), range(200, 250), 3),
-    "field": Protocol("field", "independent", False, range(200, 300), VALIDATION, 1),
+    "field": Protocol("field", "independent", False, range(200, 1200), VALIDATION, 1),
 }
 
 

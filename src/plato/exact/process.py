@@ -7,8 +7,9 @@ all pairs of joint states.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -52,6 +53,22 @@ class Process:
     @property
     def states(self) -> int:
         return math.prod(self.shape)
+
+
+State = TypeVar("State")
+
+
+def states_from(
+    start: State, successors: Callable[[State], Iterable[State]]
+) -> tuple[State, ...]:
+    """All states that can follow a first one, and it, in sorted order."""
+    found, ahead = {start}, [start]
+    while ahead:
+        for state in successors(ahead.pop()):
+            if state not in found:
+                found.add(state)
+                ahead.append(state)
+    return tuple(sorted(found))  # pyright: ignore[reportArgumentType]
 
 
 LARGEST_GROUP = 128

@@ -16,7 +16,7 @@ import plato
 from plato.configuration import from_mapping, to_mapping
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.dynamics import WildfireState
-from plato.domains.wildfire.factors import Model, model_of, size_of
+from plato.domains.wildfire.optimum.model import Model, model_of, size_of
 from plato.errors import PlatoError
 from plato.exact.induction import Size, Solution, index_type, solve
 from plato.game import Observation, ReplayedState
