@@ -3,10 +3,12 @@
 import errno
 import os
 
+import numpy as np
 import pytest
 
 from plato.errors import PlatoError
 from plato.files import write_json, write_text
+from plato.tensors import read_tree, write_tree
 
 
 def test_a_file_is_replaced_whole(tmp_path):
@@ -46,3 +48,12 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch)
         write_text(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file.txt"]
+
+
+def test_trees_keep_their_shapes(tmp_path):
+    tree = {"number": np.float32(3), "row": np.arange(3.0), "turned": np.eye(3, 2).T}
+    write_tree(tmp_path / "tree.safetensors", tree, {"kind": "test"})
+    back = read_tree(tmp_path / "tree.safetensors", tree)
+    for name, array in tree.items():
+        assert np.shape(back[name]) == np.shape(array)
+        np.testing.assert_array_equal(back[name], array)

@@ -18,7 +18,7 @@ Tree = TypeVar("Tree")
 def write_tree(path: Path, tree: Any, header: dict[str, Any]) -> None:
     """Writes all arrays of a pytree under their paths in it, whole or not at all."""
     tensors = {
-        name: np.ascontiguousarray(leaf)
+        name: np.asarray(leaf, order="C")
         for name, leaf in named_leaves(jax.device_get(tree))
     }
     metadata = {"plato": json.dumps(header)}
