@@ -16,6 +16,7 @@ from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.heuristics import RULES
 from plato.domains.wildfire.optimum import policy as optimal
 from plato.domains.wildfire.paper_noise import with_paper_noise, with_paper_ties
+from plato.domains.wildfire.planner import AssignmentPolicy
 from plato.errors import PlatoError
 from plato.evaluation.episodes import play_all
 from plato.evaluation.metrics import EpisodeMetrics, episode_metrics, mean_and_std
@@ -127,23 +128,27 @@ def _paper_players(
 
 OPTIMAL = "optimal"
 """The name of the best possible team, where a setup is small enough to solve."""
+ASSIGNMENT = "assignment"
+"""The name of the planner that knows the rules."""
 
 
 def named_policy(
     name: str, setup: Setup | Game[Any, Any], *, greedy: bool = False
 ) -> Policy[Any]:
-    """The policy that goes by a name: a rule, the optimal one of a setup, a checkpoint
-    or solution on disk, or the last policy of a finished run.
+    """The policy that goes by a name: a rule, the planner or the optimal one of a
+    setup, a checkpoint or solution on disk, or the last policy of a finished run.
 
     A run of several trainings is named by the folder of one of them in `checkpoints`.
     """
     if name in RULES:
         return RulePolicy(RULES[name])
+    if name == ASSIGNMENT:
+        return _planner(setup)
     path = Path(name)
     if name != OPTIMAL and path.suffix != ".safetensors" and not path.is_dir():
         raise PlatoError(
             f"There is no policy named {name!r}; choose from: {', '.join(RULES)}, "
-            f"{OPTIMAL}, or give the path of a checkpoint (.safetensors) or of a run."
+            f"{ASSIGNMENT}, {OPTIMAL}, or give the path of a checkpoint (.safetensors) or of a run."
         )
     path = _last_checkpoint(path)
     if name != OPTIMAL and read_header(path).get("kind") != optimal.KIND:
@@ -153,6 +158,13 @@ def named_policy(
     if name == OPTIMAL:
         return optimal.solve_exactly(setup.config)
     return optimal.load_optimal(path, setup.config)
+
+
+def _planner(setup: Setup | Game[Any, Any]) -> AssignmentPolicy:
+    game = Wildfire.from_config(setup.config) if isinstance(setup, Setup) else setup
+    if not isinstance(game, Wildfire):
+        raise PlatoError("The assignment planner knows the rules of wildfire alone.")
+    return AssignmentPolicy.from_rules(game.rules)
 
 
 def _last_checkpoint(path: Path) -> Path:

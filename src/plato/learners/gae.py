@@ -1,8 +1,13 @@
 """Generalised advantage estimation, with time limits told apart from ends."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
+
+from plato.game import Observation
+from plato.learners.rollout import Experience, Stage
 
 
 def advantages(
@@ -31,3 +36,31 @@ def advantages(
         backwards, jnp.zeros_like(value[0]), (surprise, done), reverse=True
     )
     return result
+
+
+def next_values(
+    critic: Callable[[Observation], Float[Array, " game"]],
+    value: Float[Array, "time game"],
+    stage: Stage,
+    experience: Experience,
+) -> Float[Array, "time game"]:
+    """The value of the state that each step led to, before any reset.
+
+    It is that of the next moment, except where a time limit cut the episode: only
+    these moments are given to the critic once more, in each game one after the other.
+    """
+    following = jnp.concatenate([value[1:], critic(stage.observation)[None]])
+    cut = experience.done & ~experience.terminated
+    games = jnp.arange(value.shape[1])
+
+    def mend(carry):
+        following, cut = carry
+        time = jnp.argmax(cut, axis=0)
+        last = jax.tree.map(
+            lambda leaf: leaf[time, games], experience.final_observation
+        )
+        mended = jnp.where(cut.any(axis=0), critic(last), following[time, games])
+        following = following.at[time, games].set(mended)
+        return following, cut.at[time, games].set(False)
+
+    return jax.lax.while_loop(lambda carry: carry[1].any(), mend, (following, cut))[0]

@@ -1,7 +1,6 @@
 """MAPPO: one shared pointer actor, one centralised critic, one pure update."""
 
 import dataclasses
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from plato.game import Game, Observation, select
 from plato.learners.config import MappoConfig
-from plato.learners.gae import advantages
+from plato.learners.gae import advantages, next_values
 from plato.learners.rollout import Experience, Stage, rollout, set_the_stage
 from plato.masking import entropy, masked_mean
 from plato.policies.config import ActorConfig
@@ -211,7 +210,7 @@ def prepare(
     advantage = advantages(
         experience.reward,
         value,
-        _next_values(critic, raw, stage, experience) * spread + mean,
+        next_values(critic, raw, stage, experience) * spread + mean,
         experience.terminated,
         experience.done,
         hyper.gamma,
@@ -235,34 +234,6 @@ def prepare(
     if batch.memory is None:
         batch = jax.tree.map(lambda leaf: leaf.reshape(1, -1, *leaf.shape[2:]), batch)
     return scale, batch
-
-
-def _next_values(
-    critic: Callable[[Observation], Float[Array, " game"]],
-    value: Float[Array, "time game"],
-    stage: Stage,
-    experience: Experience,
-) -> Float[Array, "time game"]:
-    """The value of the state that each step led to, before any reset.
-
-    It is that of the next moment, except where a time limit cut the episode: only
-    these moments are given to the critic once more, in each game one after the other.
-    """
-    following = jnp.concatenate([value[1:], critic(stage.observation)[None]])
-    cut = experience.done & ~experience.terminated
-    games = jnp.arange(value.shape[1])
-
-    def mend(carry):
-        following, cut = carry
-        time = jnp.argmax(cut, axis=0)
-        last = jax.tree.map(
-            lambda leaf: leaf[time, games], experience.final_observation
-        )
-        mended = jnp.where(cut.any(axis=0), critic(last), following[time, games])
-        following = following.at[time, games].set(mended)
-        return following, cut.at[time, games].set(False)
-
-    return jax.lax.while_loop(lambda carry: carry[1].any(), mend, (following, cut))[0]
 
 
 def has_choice(seen: Observation) -> Bool[Array, "*batch agent"]:
