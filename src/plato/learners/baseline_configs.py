@@ -47,3 +47,47 @@ class DicgLearning:
                 f"minibatches={self.minibatches} does not divide the {self.games} "
                 f"games of a rollout; choose a divisor."
             )
+
+
+@dataclass(frozen=True)
+class DgnLearning:
+    """How DGN learns: Q-learning from a replay memory."""
+
+    games: int = 8
+    """Games played side by side."""
+    steps: int = 25
+    """Steps of each game between two updates."""
+    updates: int = 5000
+    """Rounds of playing and learning."""
+    gradients: int = 10
+    """Gradient steps in a round: five for 100 steps played."""
+    batch: int = 1024
+    """Transitions in a gradient step."""
+    memory: int = 100_000
+    """Transitions to remember."""
+    warm_up: int = 10_000
+    """Steps to play before anything is learned."""
+    gamma: float = 0.99
+    """Discount."""
+    epsilon: float = 0.9
+    """Chance of a random action until the warm-up is over."""
+    epsilon_end: float = 0.02
+    """The same in the end."""
+    epsilon_steps: int = 88_000
+    """Steps in which it falls."""
+    relation: float = 0.03
+    """Weight of the temporal relation regulariser."""
+    target_rate: float = 0.04
+    """How far the target follows with every gradient step."""
+    rate: float = 5e-3
+    """Learning rate."""
+    max_norm: float = 10.0
+    """Norm to which the gradient is clipped."""
+    rmsprop_epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        names = ("games", "steps", "updates", "gradients", "batch", "epsilon_steps")
+        for name in names:
+            whole_number(name, getattr(self, name), 1)
+        whole_number("warm_up", self.warm_up, 0)
+        whole_number("memory", self.memory, self.games * self.steps)
