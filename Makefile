@@ -32,7 +32,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/pyright
 
 check: $(VENV)/.installed-dev
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadfile
 
 bench: $(VENV)/.installed-dev  ## how fast it runs on this machine
 	$(BIN)/python benchmarks/environment.py

@@ -14,12 +14,13 @@ ROWS = (6, 7)
 
 VARIANTS = [
     ActorConfig(hidden=8),
-    ActorConfig(hidden=8, scorer="dot"),
-    ActorConfig(hidden=8, encoder="lstm", heads=2),
+    ActorConfig(hidden=8, context="none"),
+    ActorConfig(hidden=8, context="none", scorer="dot", depth=2),
+    ActorConfig(hidden=8, context="none", encoder="lstm", heads=2),
     ActorConfig(hidden=8, encoder="lstm", scorer="dot", query="statistics"),
-    ActorConfig(hidden=8, query="statistics", ego=False),
+    ActorConfig(hidden=8, context="none", query="statistics", ego=False),
     ActorConfig(hidden=8, query="statistics", context="statistics"),
-    ActorConfig(hidden=8, context="pointer", heads=2, depth=1),
+    ActorConfig(hidden=8, context="pointer", heads=2, depth=2),
     ActorConfig(hidden=8, context="statistics", ego=False),
     ActorConfig(hidden=8, away="flagged"),
     ActorConfig(hidden=8, away="flagged", query="statistics", encoder="lstm"),

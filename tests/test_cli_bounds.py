@@ -78,5 +78,5 @@ def test_the_exact_optimum_lies_between(plato, tmp_path):
     assert result.returncode == 0, result.stderr
     assert "84.13" in result.stdout
     for row in json.loads((tmp_path / "bounds.json").read_text())["bounds"]:
-        below, above = row["lower_sound"]["value"], row["upper_mean"]["value"]
+        below, above = row["lower_sound"]["value"], row["upper_sound_mean"]["value"]
         assert below <= row["optimum"] <= above <= row["upper_sound"]["value"]

@@ -87,7 +87,7 @@ def test_what_cannot_be_compared_is_refused(plato, run, other, tmp_path):
     refused(plato("compare", "--policy", "best", *HERE), "'best'", "weakest")
     refused(plato("compare", *RULES, "--setup", "x"), "'x'", "plato setups")
     refused(plato("compare", run, *HERE, "--zero-shot"), "not both")
-    refused(plato("compare", *RULES, *HERE, "--seed", 1000), "never reported")
+    refused(plato("compare", *RULES, *HERE, "--seed", 10**6), "never reported")
     refused(plato("compare", *RULES, *HERE, "--episodes", 0), "episodes")
     refused(plato("compare", *RULES, *HERE, "--optimum", "80"), "SETUP=NUMBER")
     refused(

@@ -87,7 +87,7 @@ def test_the_note_says_how_numbers_were_made(paper, transfer):
     note = report(transfer[0]).note
     for words in (
         "Field's protocol",
-        "1000000–1000199",
+        "1000000–1000049",
         "200–209",
         "independent",
         "greedy",

@@ -201,7 +201,7 @@ def test_only_ego_tells_agents_apart_by_statistics(query):
         sees_tasks=jnp.ones((3, 4), bool),
         options=jnp.ones((3, 4, 1), bool),
     )
-    config = ActorConfig(query=query, ego=False, hidden=8)
+    config = ActorConfig(query=query, ego=False, context="none", hidden=8)
     actor = build(config)
     query_rows, _ = actor.query(seen, actor.keys(seen), None)
     same = np.allclose(query_rows[0], query_rows[1], atol=1e-6)

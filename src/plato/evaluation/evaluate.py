@@ -148,7 +148,8 @@ def named_policy(
     if name != OPTIMAL and path.suffix != ".safetensors" and not path.is_dir():
         raise PlatoError(
             f"There is no policy named {name!r}; choose from: {', '.join(RULES)}, "
-            f"{ASSIGNMENT}, {OPTIMAL}, or give the path of a checkpoint (.safetensors) or of a run."
+            f"{ASSIGNMENT}, {OPTIMAL}, or give the path of a checkpoint (.safetensors) "
+            f"or of a run."
         )
     path = _last_checkpoint(path)
     if name != OPTIMAL and read_header(path).get("kind") != optimal.KIND:
