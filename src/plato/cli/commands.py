@@ -53,9 +53,9 @@ class Evaluate:
     setup: Repeated[str]
     """A setup's name (see `plato setups`) or .toml file; may be repeated."""
     policy: Repeated[str]
-    """noop, random, weakest, strongest, weakest-released, strongest-released, optimal
-    (solved exactly), or the path of a checkpoint, of a solution or of a run; may be
-    repeated."""
+    """noop, random, weakest, strongest, weakest-released, strongest-released,
+    assignment (a planner), optimal (solved exactly), or the path of a checkpoint, of a
+    solution or of a run; may be repeated."""
     greedy: bool = False
     """Trained policies take their likeliest action instead of drawing one."""
     episodes: int = 50

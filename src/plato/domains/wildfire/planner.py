@@ -132,14 +132,22 @@ class AssignmentPolicy(Policy[None]):
         there = (members != NOBODY)[:, :, None, None]
         nowhere = jax.nn.one_hot(0, levels)[None, None, None, :]
         moves = jnp.where(there, moves[members], nowhere)[:, :, :, None, :]
+        alone = expected(self.worth.alone[togo, chosen], moves)[:, :, 0, :]
+        fed = expected(self.worth.fed[togo, chosen], moves)[:, :, 0, :]
+        both = jnp.stack([alone, fed - alone], axis=-1)
+        now = state.intensity
+        above = jnp.minimum(now + 1, rules.burnt_out)
+        below, out = jnp.maximum(now - 1, 0), jnp.zeros_like(now)
+        rows = jnp.stack([below, now, above, rules.ignition_temp, out], axis=1)
+        ahead = both[jnp.arange(now.shape[0])[:, None], rows]
         return Outlook(
             rules=rules,
             state=state,
             reach=reachable(rules, state),
             power=rules.power + bonus[:, 1],
             members=members,
-            fed=expected(self.worth.fed[togo, chosen], moves)[:, :, 0, :],
-            alone=expected(self.worth.alone[togo, chosen], moves)[:, :, 0, :],
+            # What a joint action picks comes first: many are weighed.
+            ahead=ahead.swapaxes(1, 2),
         )
 
     def step(self, outlook: "Outlook") -> Int[Array, " agent"]:
@@ -181,9 +189,10 @@ class Outlook(eqx.Module):
     power: Float[Array, " agent"]
     members: Int[Array, "task member"]
     """The crew of each fire."""
-    fed: Float[Array, "task intensity ways"]
-    """What a fire is worth after the step, by who of its crew fought anything."""
-    alone: Float[Array, "task intensity ways"]
+    ahead: Float[Array, "task ways 5 2"]
+    """What a fire is worth after the step, by who of its crew fought anything: if it
+    is then one lower, the same, one higher, newly lit, or out; without spread, and how
+    much more with it."""
 
     def gain(self, actions: Int[Array, " agent"]) -> Float[Array, ""]:
         """The expected worth of a joint action; minus infinity if it is not legal."""
@@ -193,14 +202,13 @@ class Outlook(eqx.Module):
         fights = (self.members != NOBODY) & (actions != NOOP)[self.members]
         digits = 2 ** jnp.arange(self.members.shape[1])[::-1]
         way = jnp.sum(fights * digits[None, :], axis=1)
-        fed, alone = self.fed[tasks, :, way], self.alone[tasks, :, way]
-        return jnp.where(legal, jnp.sum(self._fires(hits, fed, alone)), -jnp.inf)
+        total = jnp.sum(self._fires(hits, self.ahead[tasks, way]))
+        return jnp.where(legal, total, -jnp.inf)
 
     def _fires(
         self,
         hits: Bool[Array, "agent task"],
-        fed: Float[Array, "task intensity"],
-        alone: Float[Array, "task intensity"],
+        ahead: Float[Array, "task 5 2"],
     ) -> Float[Array, " task"]:
         """What each cell is expected to pay in this step and to be worth after it."""
         rules, state = self.rules, self.state
@@ -218,23 +226,19 @@ class Outlook(eqx.Module):
         can_burn = _can_burn(rules, state) * (1 - burnt)
         feeding, fed_from = _sources(rules, still, can_burn)
 
-        def worth(where: Int[Array, " task"], part: Float[Array, " task"]):
-            row = jnp.arange(where.shape[0])
-            return alone[row, where] + part * (fed[row, where] - alone[row, where])
-
-        out = ignites * worth(rules.ignition_temp, feeding)
-        out += (1 - ignites) * worth(jnp.zeros_like(intensity), feeding * fed_from)
+        lower, same, higher, lit = (
+            ahead[:, k, 0] + feeding * ahead[:, k, 1] for k in range(4)
+        )
+        unlit = ahead[:, 4, 0] + feeding * fed_from * ahead[:, 4, 1]
+        out = ignites * lit + (1 - ignites) * unlit
         fuel = state.fuel - burns
         out = jnp.where(~rules.uses_fuel | (fuel > 0), out, 0.0)
 
         fighters = jnp.sum(hits, axis=0, dtype=jnp.float32)
         pays = rules.putout_reward * share_of_putout(rules, fighters)
         down, up = shrinks - put_out, grows - burnt
-        higher = jnp.minimum(intensity + 1, rules.burnt_out)
         value = put_out * (pays + out) + burnt * rules.burnout_reward
-        value += down * worth(jnp.maximum(intensity - 1, 0), feeding)
-        value += up * worth(higher, feeding)
-        value += (still - down - up) * worth(intensity, feeding)
+        value += down * lower + up * higher + (still - down - up) * same
         is_out = ~burns & (intensity == 0) & (rules.size > 0)
         return jnp.where(is_out, out, value)
 
