@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from known_optima import OPTIMA
 from plato.domains.setups import load_setup
 from plato.domains.wildfire import counting, dynamics, paper_bounds
 from plato.domains.wildfire.bounds import wildfire_bounds
@@ -469,19 +470,6 @@ class TestWhereThePaperFails:
         assert bounds.unproved == ("lower_paper",)
         assert play_lucky(config, lambda t, state: [None]) == -2
         assert bounds.lower_sound.value == pytest.approx(-2)
-
-
-OPTIMA = {
-    "wildfire-2x3-S0": 4.0,
-    "wildfire-2x3-S1": 85.98,
-    "wildfire-2x3-S2": 73.78,
-    "wildfire-2x3-S3": 84.13,
-    "wildfire-3x3-S0": 8.0,
-    "wildfire-3x3-S1": 7.89,
-    "wildfire-3x3-S2": 128.59,
-    "wildfire-3x3-S3": 98.34,
-}
-"""Expected returns of the best policy with full information, solved exactly."""
 
 
 @pytest.mark.parametrize("name", OPTIMA)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import plato
+from known_optima import OPTIMA
 from plato.domains.setups import load_setup
 from plato.domains.wildfire import dynamics
 from plato.domains.wildfire.dynamics import WildfireState
@@ -25,18 +26,6 @@ from plato.domains.wildfire.optimum.policy import (
 from plato.errors import PlatoError
 from plato.exact.induction import Solution
 from strategies import CAPACITY, wildfire_configs
-
-OPTIMA = {
-    "wildfire-2x3-S0": 4.0,
-    "wildfire-2x3-S1": 85.98,
-    "wildfire-2x3-S2": 73.78,
-    "wildfire-2x3-S3": 84.13,
-    "wildfire-3x3-S0": 8.0,
-    "wildfire-3x3-S1": 7.89,
-    "wildfire-3x3-S2": 128.59,
-    "wildfire-3x3-S3": 98.34,
-}
-"""Optimal expected returns of the team, found by an independent solver."""
 
 
 @pytest.mark.parametrize("setup", OPTIMA)

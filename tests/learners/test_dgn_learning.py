@@ -109,7 +109,10 @@ def test_exploring_is_legal_and_as_often_as_asked(epsilon):
         np.asarray(offered), np.asarray(experience.actions)[..., None], axis=-1
     )
     assert taken.all()
-    act = lambda seen: learner.actor.act(jax.random.key(0), seen, None)[0]  # noqa: E731
+
+    def act(seen):
+        return learner.actor.act(jax.random.key(0), seen, None)[0]
+
     best = np.asarray(jax.vmap(jax.vmap(act))(experience.observation))
     assert (best == np.asarray(experience.actions)).all() == (epsilon == 0)
 

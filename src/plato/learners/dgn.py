@@ -109,10 +109,7 @@ def update_dgn(
     # Nothing is learned before there is enough to learn from.
     actor, target, optimiser = select(replay.added >= config.warm_up, taught, carry)
     metrics = jax.tree.map(lambda leaf: leaf.mean(), metrics)
-    finished = jnp.sum(experience.finished)
-    metrics["episodes"] = finished
-    metrics["return"] = jnp.sum(experience.finished_return) / jnp.maximum(finished, 1)
-    metrics["reward"] = experience.reward.mean()
+    metrics |= experience.report()
     metrics["epsilon"] = epsilon
     following = DgnLearner(actor, target, optimiser, replay, stage, number + 1)
     return following, metrics

@@ -101,10 +101,7 @@ def update_dicg(
     carry = learner.networks, learner.optimiser
     (networks, optimiser), metrics = jax.lax.scan(step, carry, groups)
     metrics = jax.tree.map(lambda leaf: leaf.mean(), metrics)
-    finished = jnp.sum(experience.finished)
-    metrics["episodes"] = finished
-    metrics["return"] = jnp.sum(experience.finished_return) / jnp.maximum(finished, 1)
-    metrics["reward"] = experience.reward.mean()
+    metrics |= experience.report()
     return DicgLearner(networks, optimiser, stage, number + 1), metrics
 
 

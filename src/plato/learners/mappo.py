@@ -162,10 +162,7 @@ def update(
         step, (learner.networks, learner.optimiser), keys
     )
     metrics = jax.tree.map(lambda leaf: leaf.mean(), metrics)
-    finished = jnp.sum(experience.finished)
-    metrics["episodes"] = finished
-    metrics["return"] = jnp.sum(experience.finished_return) / jnp.maximum(finished, 1)
-    metrics["reward"] = experience.reward.mean()
+    metrics |= experience.report()
     metrics["value_std"] = scale.moments()[1]
     following = Learner(networks, optimiser, scale, stage, number + 1)
     return following, metrics

@@ -54,6 +54,15 @@ class Experience(eqx.Module):
     finished_return: Float[Array, "*time_game"]
     """The return of that episode, 0 elsewhere."""
 
+    def report(self) -> dict[str, Array]:
+        """How the games went, whatever the method."""
+        finished = jnp.sum(self.finished)
+        return {
+            "episodes": finished,
+            "return": jnp.sum(self.finished_return) / jnp.maximum(finished, 1),
+            "reward": self.reward.mean(),
+        }
+
 
 def set_the_stage(games: Game[Any, Any], player: Player, key: PRNGKeyArray) -> Stage:
     """Begins all games; `games` are stacked."""

@@ -14,12 +14,10 @@ after the other, each knowing what the others chose.
 It knows the state (equipment, tanks, fuel, time) and the rules, and learns nothing.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int
 
 from plato.domains.wildfire.crews import (
     NOBODY,
@@ -42,16 +40,15 @@ from plato.domains.wildfire.dynamics import (
     equipment_bonus,
     reachable,
 )
+from plato.domains.wildfire.oracle import Oracle
 from plato.domains.wildfire.squads import Divisions, Squads, divisions
-from plato.errors import PlatoError
-from plato.game import NOOP, Observation, ReplayedState
-from plato.policies.policy import Policy
+from plato.game import NOOP
 
 SWEEPS = 2
 """How often every squad chooses its actions, where there is more than one."""
 
 
-class AssignmentPolicy(Policy[None]):
+class AssignmentPolicy(Oracle):
     """Assigns agents to fires by expected gain; ties go to the earlier choice."""
 
     rules: Rules
@@ -66,25 +63,8 @@ class AssignmentPolicy(Policy[None]):
         options = divisions(rules, sizes)
         return cls(rules, options, values(rules, sizes, options.crews), sizes)
 
-    def start(self, agents: int) -> None:
-        del agents
-
-    def act(
-        self, key: PRNGKeyArray, observation: Observation, memory: None
-    ) -> tuple[Int[Array, " agent"], None]:
-        raise PlatoError(
-            "The assignment planner must see the whole state of the game; evaluate "
-            "it, or call act_knowing."
-        )
-
-    def act_knowing(
-        self, key: PRNGKeyArray, state: Any, observation: Observation, memory: None
-    ) -> tuple[Int[Array, " agent"], None]:
-        del key, memory
-        state = state.inner if isinstance(state, ReplayedState) else state
-        actions = self.assign(self._own_rows(state))
-        spare = observation.present.shape[0] - actions.shape[0]
-        return jnp.pad(actions, (0, spare)), None
+    def joint_action(self, state: WildfireState) -> Int[Array, " agent"]:
+        return self.assign(self._own_rows(state))
 
     def assign(self, state: WildfireState) -> Int[Array, " agent"]:
         """The joint action for a state."""

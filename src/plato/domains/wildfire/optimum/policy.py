@@ -10,23 +10,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt
+from jaxtyping import Array, Float, Int, UInt
 
 import plato
 from plato.configuration import from_mapping, to_mapping
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.dynamics import WildfireState
 from plato.domains.wildfire.optimum.model import Model, model_of, size_of
+from plato.domains.wildfire.oracle import Oracle
 from plato.errors import PlatoError
 from plato.exact.induction import Size, Solution, index_type, solve
-from plato.game import Observation, ReplayedState
-from plato.policies.policy import Policy
 from plato.tensors import read_header, read_tree, write_tree
 
 KIND = "optimal policy"
 
 
-class OptimalPolicy(Policy[None]):
+class OptimalPolicy(Oracle):
     """Looks up what is best for the team. An oracle: it knows the state and the time.
 
     It is optimal for the noise of the rules, independent from step to step.
@@ -44,26 +43,8 @@ class OptimalPolicy(Policy[None]):
     knows_fuel: bool = eqx.field(static=True)
     """Whether fuel is part of the state; it is not where it cannot run out."""
 
-    def start(self, agents: int) -> None:
-        del agents
-
-    def act(
-        self, key: PRNGKeyArray, observation: Observation, memory: None
-    ) -> tuple[Int[Array, " agent"], None]:
-        raise PlatoError(
-            "The optimal policy must see the whole state of the game; evaluate it, "
-            "or call act_knowing."
-        )
-
-    def act_knowing(
-        self, key: PRNGKeyArray, state: Any, observation: Observation, memory: None
-    ) -> tuple[Int[Array, " agent"], None]:
-        del key, memory
-        state = state.inner if isinstance(state, ReplayedState) else state
-        best = self.table[state.time, self.index(state)]
-        actions = self.actions[best]
-        spare = observation.present.shape[0] - actions.shape[0]
-        return jnp.pad(actions, (0, spare)), None
+    def joint_action(self, state: WildfireState) -> Int[Array, " agent"]:
+        return self.actions[self.table[state.time, self.index(state)]]
 
     def index(self, state: WildfireState) -> Int[Array, ""]:
         """The place of a state in the table."""
