@@ -42,12 +42,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=64)
     parser.add_argument("--minibatches", type=int, default=4)
     parser.add_argument("--depth", type=int, default=ActorConfig().depth)
+    parser.add_argument("--precision", default="float32")
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
     base = TrainConfig(
         setups=(options.setup,),
         actor=ActorConfig(depth=options.depth),
-        mappo=MappoConfig(steps=options.steps, minibatches=options.minibatches),
+        mappo=MappoConfig(
+            steps=options.steps,
+            minibatches=options.minibatches,
+            precision=options.precision,
+        ),
     )
     print(f"{options.setup}, training, {machine()}, jax {jax.__version__}\n")
     print("| games | steps/s | first update |")

@@ -155,14 +155,25 @@ def step_and_reset(
     key: PRNGKeyArray,
     state: State,
     actions: Int[Array, " agent"],
-    cut: Bool[Array, ""] | None = None,
 ) -> Turn[State]:
-    """Steps, and begins a new episode where that ended one, or where it is cut."""
+    """Steps, and begins a new episode where that ended one."""
     key_step, key_reset = jax.random.split(key)
-    reached, outcome = game.transition(state, actions, game.noise(key_step))
-    if cut is not None:
-        truncated = outcome.truncated | (cut & ~outcome.terminated)
-        outcome = replace(outcome, truncated=truncated)
+    uncut = jnp.zeros((), bool)
+    return take_turn(game, game.noise(key_step), key_reset, state, actions, uncut)
+
+
+def take_turn(
+    game: Game[State, Noise],
+    noise: Noise,
+    key_reset: PRNGKeyArray,
+    state: State,
+    actions: Int[Array, " agent"],
+    cut: Bool[Array, ""],
+) -> Turn[State]:
+    """The same with noise that is given; where `cut`, the episode ends here."""
+    reached, outcome = game.transition(state, actions, noise)
+    truncated = outcome.truncated | (cut & ~outcome.terminated)
+    outcome = replace(outcome, truncated=truncated)
     final_observation = game.observe(reached)
     following = select(outcome.done, game.initial(key_reset), reached)
     return Turn(following, game.observe(following), final_observation, outcome)

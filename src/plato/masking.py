@@ -68,6 +68,14 @@ def entropy(
     return -jnp.sum(jnp.where(mask, jnp.exp(logs) * logs, 0.0), axis=-1)
 
 
+def chosen(
+    values: Float[Array, "*row choice"], actions: Int[Array, " *row"]
+) -> Float[Array, " *row"]:
+    """The value of each row's action, with a gradient that scatters nothing."""
+    this = jnp.arange(values.shape[-1]) == actions[..., None]
+    return jnp.sum(jnp.where(this, values, 0.0), axis=-1)
+
+
 def sample(
     probabilities: Float[Array, "row choice"], numbers: Float[Array, " row"]
 ) -> Int[Array, " row"]:

@@ -17,7 +17,7 @@ import plato
 from cache import CACHE
 from plato.errors import PlatoError
 from plato.learners.config import MappoConfig, TrainConfig
-from plato.learners.program import Program
+from plato.learners.program import Program, grouped
 from plato.policies.checkpoint import load_actor, save_actor
 from plato.policies.config import ActorConfig
 from plato.policies.pointer import Features, PointerActor
@@ -164,22 +164,44 @@ def test_a_fleet_and_a_generalist():
         "wildfire-3x3-S1-seed42",
         "wildfire-3x3-S1-seed43",
     ]
-    learner, metrics = fleet.advance(fleet.start())
-    assert metrics["return"].shape == (4,)
+    assert len(fleet.groups) == 1
+    (learner,), metrics = fleet.advance(fleet.start())
+    assert fleet.in_order(metrics["return"]).shape == (4,)
     assert learner.stage.started.shape == (4, 4)
     # Wide layers and many runs at once: creating them mapped would never end.
     wide = replace(SMALL, setups=setups, fleet=True, seeds=3, actor=ActorConfig())
-    learners = Program(wide, loaded).start()
+    (learners,) = Program(wide, loaded).start()
     first, second = (learners.networks.actor.noop[i] for i in range(2))
     assert not np.array_equal(first, second)
     np.testing.assert_array_equal(first, learners.networks.actor.noop[3])
     general: Any = Program(replace(SMALL, setups=setups), loaded)
     assert len(general.runs) == 2
-    sizes = np.asarray(general.games.rules.size)  # run, game, task
+    (group,) = general.groups
+    sizes = np.asarray(group.games.rules.size)  # run, game, task
     assert (sizes[0, :2, 2:] == 0).all()  # two games of 2x3, with two fires
     assert (sizes[0, 2:] > 0).all()  # two of 3x3, with four
     _, metrics = general.advance(general.start())
-    assert metrics["return"].shape == (2,)
+    assert general.in_order(metrics["return"]).shape == (2,)
+
+
+def test_runs_that_differ_in_size_have_programs_of_their_own():
+    assert grouped([(3, 2), (6, 6), (3, 4), (6, 6)]) == [[1, 3], [0, 2]]
+    assert grouped([(3, 4)]) == [[0]]
+    setups = ("wildfire-2x3-S3", "wildfire-4x4-S1", "wildfire-3x3-S1")
+    loaded = {name: plato.load_setup(name) for name in setups}
+    fleet = Program(replace(SMALL, setups=setups, fleet=True, seeds=1), loaded)
+    assert [[str(run.setups[0]) for run in g.runs] for g in fleet.groups] == [
+        ["wildfire-4x4-S1"],
+        ["wildfire-2x3-S3", "wildfire-3x3-S1"],
+    ]
+    learners, metrics = fleet.advance(fleet.start())
+    alone = Program(replace(SMALL, setups=setups[1:2], fleet=True, seeds=1), loaded)
+    _, lonely = alone.advance(alone.start())
+    both = fleet.in_order(metrics["reward"])
+    assert both.shape == (3,)
+    np.testing.assert_allclose(both[1], lonely["reward"][0][0], rtol=1e-5)
+    first = fleet.policies(learners)[1]
+    np.testing.assert_array_equal(first.noop, learners[0].networks.actor.noop[0])
 
 
 def test_training_under_the_papers_noise():
@@ -187,7 +209,7 @@ def test_training_under_the_papers_noise():
     loaded = {name: plato.load_setup(name) for name in config.setups}
     program = Program(config, loaded)
     _, metrics = program.advance(program.start())
-    assert np.isfinite(np.asarray(metrics["value_loss"])).all()
+    assert np.isfinite(program.in_order(metrics["value_loss"])).all()
 
 
 def test_a_policy_learns():
@@ -206,7 +228,7 @@ def test_a_policy_learns():
     learner = program.start()
     for _ in range(60):
         learner, _ = program.advance(learner)
-    actor = jax.tree.map(lambda leaf: leaf[0], learner.networks.actor)
+    (actor,) = program.policies(learner)
     trained = plato.evaluate(actor, "wildfire-2x3-S3", episodes=400).metrics["return"]
     chance = plato.evaluate("random", "wildfire-2x3-S3", episodes=400).metrics["return"]
     assert trained.mean() > chance.mean() + 15

@@ -18,7 +18,7 @@ from plato.game import Game, Observation
 from plato.learners.baseline_configs import DicgLearning
 from plato.learners.gae import advantages, next_values
 from plato.learners.rollout import Experience, Stage, rollout, set_the_stage
-from plato.masking import entropy
+from plato.masking import chosen, entropy
 from plato.policies.baseline_configs import DicgConfig
 from plato.policies.dicg import DicgActor, FlatCritic, SummedCritic, dicg_critic
 from plato.policies.padded import PaddedShape
@@ -177,8 +177,8 @@ def dicg_losses(
     """The joint policy's clipped loss, its entropy, and the critic's likelihood."""
     each = jax.vmap(jax.vmap(lambda seen: networks.actor.log_policy(seen, None)[0]))
     log_policy = each(batch.observation)
-    taken = jnp.take_along_axis(log_policy, batch.actions[..., None], axis=-1)[..., 0]
-    change = taken.sum(axis=-1) - batch.log_probability
+    taken = chosen(log_policy, batch.actions).sum(axis=-1)
+    change = taken - batch.log_probability
     ratio = jnp.exp(change)
     clipped = jnp.clip(ratio, 1 - config.clip, 1 + config.clip)
     gain = jnp.minimum(ratio * batch.advantage, clipped * batch.advantage)

@@ -8,13 +8,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from plato.game import Game, Observation, select
 from plato.learners.config import MappoConfig
 from plato.learners.gae import advantages, next_values
 from plato.learners.rollout import Experience, Stage, rollout, set_the_stage
-from plato.masking import entropy, masked_mean
+from plato.masking import chosen, entropy, masked_mean
 from plato.policies.config import ActorConfig
 from plato.policies.critic import GraphCritic
 from plato.policies.pointer import Features, PointerActor
@@ -121,7 +122,10 @@ def create_learner(
     optimiser: Any = _optimiser(Hyper.of(config))
     return Learner(
         networks=networks,
-        optimiser=(optimiser.init(networks.actor), optimiser.init(networks.critic)),
+        optimiser=(
+            optimiser.init(flat(networks.actor)),
+            optimiser.init(flat(networks.critic)),
+        ),
         scale=Scale.create(),
         stage=set_the_stage(games, networks.actor, game_key),
         update=jnp.zeros((), jnp.int32),
@@ -149,7 +153,7 @@ def update(
     rates = Rates.at(hyper, number / max(config.updates - 1, 1))
     stage, experience = rollout(
         games,
-        learner.networks.actor,
+        lowered(config, learner.networks.actor),
         learner.stage,
         jax.random.fold_in(game_key, number),
         config.steps,
@@ -166,6 +170,11 @@ def update(
     metrics["value_std"] = scale.moments()[1]
     following = Learner(networks, optimiser, scale, stage, number + 1)
     return following, metrics
+
+
+def lowered(config: MappoConfig, network: Any) -> Any:
+    """A network that computes in the precision asked for."""
+    return jax.tree.map(lambda weight: weight.astype(config.precision), network)
 
 
 class Rates(eqx.Module):
@@ -200,7 +209,7 @@ def prepare(
 
     `stage` is where the games stand after the experience.
     """
-    critic = jax.vmap(learner.networks.critic)
+    critic = jax.vmap(lowered(config, learner.networks.critic))
     mean, spread = learner.scale.moments()
     raw = jax.vmap(critic)(experience.observation)
     value = raw * spread + mean
@@ -254,11 +263,11 @@ def _epoch(config: MappoConfig, hyper: Hyper, rates: Rates, batch: Batch, carry,
     size = sequences // config.minibatches
     order = order[: size * config.minibatches].reshape(config.minibatches, size)
 
-    def step(carry, chosen):
+    def step(carry, which):
         # Memories have no time axis.
-        part = jax.tree.map(lambda leaf: leaf[:, chosen], without_memory(batch))
-        memory = jax.tree.map(lambda leaf: leaf[chosen], batch.memory)
-        return _gradient_step(hyper, rates, part, memory, carry)
+        part = jax.tree.map(lambda leaf: leaf[:, which], without_memory(batch))
+        memory = jax.tree.map(lambda leaf: leaf[which], batch.memory)
+        return _gradient_step(config, hyper, rates, part, memory, carry)
 
     return jax.lax.scan(step, carry, order)
 
@@ -268,24 +277,46 @@ def without_memory(batch: Batch) -> Batch:
     return eqx.tree_at(lambda b: b.memory, batch, None, is_leaf=lambda x: x is None)
 
 
-def _gradient_step(hyper: Hyper, rates: Rates, batch: Batch, memory, carry):
+def _gradient_step(
+    config: MappoConfig, hyper: Hyper, rates: Rates, batch: Batch, memory, carry
+):
     networks, (actor_state, critic_state) = carry
-    loss = partial(losses, hyper.clip, rates.entropy, batch, memory)
+
+    def loss(networks: Networks):
+        in_precision = lowered(config, networks)
+        return losses(hyper.clip, rates.entropy, batch, memory, in_precision)
+
     (_, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(networks)
-    optimiser = _optimiser(hyper)
-    actor_step, actor_state = optimiser.update(gradient.actor, actor_state)
-    critic_step, critic_state = optimiser.update(gradient.critic, critic_state)
-    networks = Networks(
-        _descended(networks.actor, actor_step, rates.actor),
-        _descended(networks.critic, critic_step, rates.critic),
+    descend = partial(_descended, _optimiser(hyper))
+    actor, actor_state, metrics["actor_norm"] = descend(
+        networks.actor, gradient.actor, actor_state, rates.actor
     )
-    metrics["actor_norm"] = optax.tree.norm(gradient.actor)
-    metrics["critic_norm"] = optax.tree.norm(gradient.critic)
-    return (networks, (actor_state, critic_state)), metrics
+    critic, critic_state, metrics["critic_norm"] = descend(
+        networks.critic, gradient.critic, critic_state, rates.critic
+    )
+    return (Networks(actor, critic), (actor_state, critic_state)), metrics
 
 
-def _descended(network: Any, step: Any, rate: Float[Array, ""]) -> Any:
-    return jax.tree.map(lambda weight, change: weight - rate * change, network, step)
+def _descended(
+    optimiser: optax.GradientTransformation,
+    network: Any,
+    gradient: Any,
+    state: Any,
+    rate: Float[Array, ""],
+) -> tuple[Any, Any, Float[Array, ""]]:
+    """One step down, and how steep it was.
+
+    All weights as one vector: a few large operations and not a few for each array.
+    """
+    slope, as_network = ravel_pytree(gradient)
+    step, state = optimiser.update(slope, state)
+    change = as_network(rate * jnp.asarray(step))
+    return jax.tree.map(jnp.subtract, network, change), state, jnp.linalg.norm(slope)
+
+
+def flat(network: Any) -> Float[Array, " weight"]:
+    """All weights of a network as one vector."""
+    return ravel_pytree(network)[0]
 
 
 def _optimiser(hyper: Hyper) -> optax.GradientTransformation:
@@ -305,7 +336,7 @@ def losses(
     """The clipped policy and value losses with the entropy bonus."""
     log_policy = policy_along(networks.actor, batch, memory)
     choice = has_choice(batch.observation)
-    taken = jnp.take_along_axis(log_policy, batch.actions[..., None], axis=-1)[..., 0]
+    taken = chosen(log_policy, batch.actions)
     change = jnp.where(choice, taken - batch.log_probability, 0.0)
     ratio = jnp.exp(change)
     advantage = jnp.broadcast_to(batch.advantage[..., None], ratio.shape)

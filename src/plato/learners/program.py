@@ -1,48 +1,107 @@
-"""Training as one compiled program: runs (setups and seeds) are a batch axis of it."""
+"""Training as compiled programs: runs (setups and seeds) are a batch axis of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from plato.domains.setups import Setup
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.game import Game, stack
-from plato.learners.config import TrainConfig
+from plato.learners.config import RunName, TrainConfig
 from plato.learners.mappo import Hyper, Learner, create_learner, update
+from plato.policies.pointer import PointerActor
 from plato.seeding import seed_key
 
 
+class Rows(NamedTuple):
+    """How much room games are given."""
+
+    agents: int
+    tasks: int
+
+
 class Program:
-    """The compiled training of a configuration: `start`, then `advance` many times."""
+    """The compiled training of a configuration: `start`, then `advance` many times.
+
+    Runs of about the same size share one program. Learners are one for each such group,
+    stacked over its runs; metrics and policies come in the order of the runs.
+    """
 
     def __init__(self, config: TrainConfig, setups: dict[str, Setup]) -> None:
         self.config = config
         self.runs = config.runs
-        self.games = stack(
-            [
-                _games(config, [setups[name] for name in run.setups], setups)
-                for run in self.runs
-            ]
-        )
-        # Runs of one seed share their beginnings across setups, as the paper's did.
-        self._keys = jnp.stack([seed_key(run.seed) for run in self.runs])
-        self._game_keys = jnp.stack(
-            [seed_key(config.game_seed + run.seed - config.seed) for run in self.runs]
-        )
-        self._hyper = Hyper.of(config.mappo)
-        self._create = jax.jit(partial(_create, config))
-        step = _over_runs(len(self.runs), partial(update, config.mappo, self._hyper))
-        self._update = jax.jit(step, donate_argnums=1)
+        self.groups = [
+            Group(config, setups, [self.runs[i] for i in members])
+            for members in grouped([_rows_of(run, setups) for run in self.runs])
+        ]
+        order = [self.runs.index(run) for group in self.groups for run in group.runs]
+        self._place = np.argsort(order)
 
     @property
     def steps_per_update(self) -> int:
         """Environment steps of one `advance`, over all runs."""
         return self.config.mappo.games * self.config.mappo.steps * len(self.runs)
+
+    def start(self) -> list[Learner]:
+        """New learners for all runs."""
+        return [group.start() for group in self.groups]
+
+    def advance(
+        self, learners: list[Learner]
+    ) -> tuple[list[Learner], dict[str, list[Array]]]:
+        """One update of every run; the learners given are used up.
+
+        Metrics are in parts, one for each group; `in_order` puts them together.
+        """
+        done = [g.advance(one) for g, one in zip(self.groups, learners, strict=True)]
+        parts = [metrics for _, metrics in done]
+        return [one for one, _ in done], {k: [p[k] for p in parts] for k in parts[0]}
+
+    def in_order(self, parts: list[Any]) -> np.ndarray:
+        """One number for each run, from a metric's parts."""
+        return np.concatenate(parts)[self._place]
+
+    def policies(self, learners: list[Learner]) -> list[PointerActor]:
+        """The policy of each run as it is now."""
+        actors = [
+            of_run(stacked, i)
+            for group, stacked in zip(
+                self.groups,
+                jax.device_get([one.networks.actor for one in learners]),
+                strict=True,
+            )
+            for i in range(len(group.runs))
+        ]
+        return [actors[i] for i in self._place]
+
+
+class Group:
+    """Runs of about the same size as one program: they are a batch axis of it."""
+
+    def __init__(
+        self, config: TrainConfig, setups: dict[str, Setup], runs: list[RunName]
+    ) -> None:
+        self.config, self.runs = config, runs
+        rows = np.max([_rows_of(run, setups) for run in runs], axis=0)
+        self.games = stack(
+            [_games(config, [setups[n] for n in run.setups], *rows) for run in runs]
+        )
+        # Runs of one seed share their beginnings across setups, as the paper's did.
+        self._keys = jnp.stack([seed_key(run.seed) for run in runs])
+        self._game_keys = jnp.stack(
+            [seed_key(config.game_seed + run.seed - config.seed) for run in runs]
+        )
+        hyper = Hyper.of(config.mappo)
+        self._create = jax.jit(partial(_create, config))
+        step = _over_runs(len(runs), partial(update, config.mappo, hyper))
+        self._update = jax.jit(step, donate_argnums=1)
 
     def start(self) -> Learner:
         """New learners, one for each run, stacked."""
@@ -55,6 +114,23 @@ class Program:
     def advance(self, learner: Learner) -> tuple[Learner, dict[str, Array]]:
         """One update of every run; the learner given is used up."""
         return self._update(self.games, learner, self._keys, self._game_keys)
+
+
+MOST_PADDING = 2
+"""How many times its own pairs of agents and tasks a run may be given room for."""
+
+
+def grouped(rows: Sequence[Rows]) -> list[list[int]]:
+    """Which runs go together: from the largest down, those not much smaller."""
+    groups: list[list[int]] = []
+    for i in sorted(range(len(rows)), key=lambda i: (-prod(rows[i]), i)):
+        if groups:
+            room = np.max([rows[j] for j in [*groups[-1], i]], axis=0)
+            if prod(room) <= MOST_PADDING * prod(rows[i]):
+                groups[-1].append(i)
+                continue
+        groups.append([i])
+    return [sorted(group) for group in groups]
 
 
 def of_run(tree: Any, index: int) -> Any:
@@ -78,17 +154,22 @@ def _over_runs(runs: int, function: Callable[..., Any]) -> Callable[..., Any]:
     return single
 
 
+def _rows_of(run: RunName, setups: dict[str, Setup]) -> Rows:
+    """The rows for agents and tasks that a run's setups need."""
+    configs = [setups[name].config for name in run.setups]
+    return Rows(
+        max(len(config.agent.agents) for config in configs),
+        max(len(config.fire_cells) for config in configs),
+    )
+
+
 def _games(
-    config: TrainConfig, setups: list[Setup], everything: dict[str, Setup]
+    config: TrainConfig, setups: list[Setup], agents: int, tasks: int
 ) -> Game[Any, Any]:
     """The games of one run, stacked: its setups in turn, all with the same capacity."""
-    rows = {
-        "agents": max(len(s.config.agent.agents) for s in everything.values()),
-        "tasks": max(len(s.config.fire_cells) for s in everything.values()),
-    }
     games: list[Game[Any, Any]] = []
     for setup in setups:
-        game = Wildfire.from_config(setup.config, **rows)
+        game = Wildfire.from_config(setup.config, agents=agents, tasks=tasks)
         fixed = config.noise == "paper"
         games.append(with_paper_noise(game, setup.config) if fixed else game)
     each = config.mappo.games // len(setups)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from plato.game import Game, Observation, how_many, select, step_and_reset
+from plato.game import Game, Observation, how_many, select, take_turn
 
 
 @runtime_checkable
@@ -88,34 +88,39 @@ def rollout(
     Any other begins anew with a chance of `restart` at every step, cut as if by a time
     limit: moments early in an episode are then met more often.
     """
-    step = partial(_play_step, games, player, key, jnp.asarray(restart))
-    return jax.lax.scan(step, stage, jnp.arange(steps))
+    draw = jax.vmap(partial(_draw, jnp.asarray(restart)))
+
+    def draw_all(time: Int[Array, ""]) -> Chance:
+        return draw(games, jax.random.split(jax.random.fold_in(key, time), count))
+
+    count = stage.started.shape[0]
+    # All chance is drawn beforehand: at once it is faster than step by step.
+    chances = jax.vmap(draw_all)(jnp.arange(steps))
+    play = jax.vmap(partial(_play, player))
+    return jax.lax.scan(lambda stage, now: play(games, stage, now), stage, chances)
 
 
-def _play_step(
-    games: Game[Any, Any],
-    player: Player,
-    key: PRNGKeyArray,
-    restart: Float[Array, ""],
-    stage: Stage,
-    time: Int[Array, ""],
-) -> tuple[Stage, Experience]:
-    keys = jax.random.split(jax.random.fold_in(key, time), stage.started.shape[0])
-    return jax.vmap(partial(_play_one, player, restart))(games, stage, keys)
+class Chance(eqx.Module):
+    """What chance decides in one step of a game."""
+
+    player: PRNGKeyArray
+    noise: Any
+    reset: PRNGKeyArray
+    cut: Bool[Array, ""]
 
 
-def _play_one(
-    player: Player,
-    restart: Float[Array, ""],
-    game: Game[Any, Any],
-    stage: Stage,
-    key: PRNGKeyArray,
-) -> tuple[Stage, Experience]:
-    key_act, key_step, key_cut = jax.random.split(key, 3)
-    seen = stage.observation
-    actions, record, memory = player.explore(key_act, seen, stage.memory)
+def _draw(restart: Float[Array, ""], game: Game[Any, Any], key: PRNGKeyArray) -> Chance:
+    key_act, key_noise, key_reset, key_cut = jax.random.split(key, 4)
     cut = jax.random.uniform(key_cut) < restart
-    turn = step_and_reset(game, key_step, stage.state, actions, cut)
+    return Chance(key_act, game.noise(key_noise), key_reset, cut)
+
+
+def _play(
+    player: Player, game: Game[Any, Any], stage: Stage, chance: Chance
+) -> tuple[Stage, Experience]:
+    seen, cut = stage.observation, chance.cut
+    actions, record, memory = player.explore(chance.player, seen, stage.memory)
+    turn = take_turn(game, chance.noise, chance.reset, stage.state, actions, cut)
     done = turn.outcome.done
     reward = jnp.sum(turn.outcome.reward, where=game.roster) / jnp.sum(game.roster)
     so_far = stage.episode_return + reward

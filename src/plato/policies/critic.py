@@ -7,12 +7,13 @@ with an edge wherever an agent has an action on a task.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from plato.game import Observation
 from plato.policies.config import ActorConfig
 from plato.policies.encoders import MLP, Linear
 from plato.policies.pointer import Features, Team
+from plato.policies.products import small_product
 
 LAYERS = 2
 
@@ -51,17 +52,25 @@ class GraphCritic(eqx.Module):
         agents = jnp.where(there, self.encode_agent(known), 0.0)
         rows = jnp.where(exists, seen.tasks, 0.0)
         tasks = jnp.where(exists, self.encode_task(rows), 0.0)
-        edges = seen.options.any(axis=2).astype(jnp.float32)
-        # Kipf's normalisation counts every node as a neighbour of itself.
-        agent_scale = jax.lax.rsqrt(1 + edges.sum(axis=1))[:, None]
-        task_scale = jax.lax.rsqrt(1 + edges.sum(axis=0))[:, None]
+        linked = seen.options.any(axis=2)
+        edges = linked.astype(agents.dtype)
+        agent_scale, task_scale = _scale(linked, 1, edges), _scale(linked, 0, edges)
         first_agents, first_tasks = agents, tasks
         for layer in self.convolutions:
             to_agents, to_tasks = agents * agent_scale, tasks * task_scale
-            agents = agent_scale * (to_agents + edges @ to_tasks)
-            tasks = task_scale * (to_tasks + edges.T @ to_agents)
+            agents = agent_scale * (to_agents + small_product(edges, to_tasks))
+            tasks = task_scale * (to_tasks + small_product(edges.T, to_agents))
             agents = jnp.where(there, jax.nn.relu(layer(agents)), 0.0)
             tasks = jnp.where(exists, jax.nn.relu(layer(tasks)), 0.0)
         total = (agents + first_agents).sum(axis=0) + (tasks + first_tasks).sum(axis=0)
         nodes = jnp.sum(there) + jnp.sum(exists)
-        return self.value(self.head(total / jnp.maximum(nodes, 1)))[0]
+        mean = total / jnp.maximum(nodes, 1).astype(total.dtype)
+        return self.value(self.head(mean))[0].astype(jnp.float32)
+
+
+def _scale(
+    linked: Bool[Array, "agent task"], axis: int, like: Float[Array, "agent task"]
+) -> Float[Array, "node 1"]:
+    """Kipf's normalisation; it counts every node as a neighbour of itself."""
+    degree = 1 + jnp.sum(linked, axis=axis)
+    return jax.lax.rsqrt(degree.astype(jnp.float32)).astype(like.dtype)[:, None]

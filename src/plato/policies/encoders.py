@@ -9,7 +9,7 @@ RELU_GAIN = 2**0.5
 
 
 class Linear(eqx.Module):
-    """x W + b for every row of x."""
+    """x W + b for every row of x, in the precision of W."""
 
     weight: Float[Array, "in out"]
     bias: Float[Array, " out"]
@@ -23,7 +23,7 @@ class Linear(eqx.Module):
         return cls(weight, jnp.zeros(out))
 
     def __call__(self, x: Float[Array, "*row in"]) -> Float[Array, "*row out"]:
-        y = x @ self.weight
+        y = x.astype(self.weight.dtype) @ self.weight
         return y + jnp.broadcast_to(self.bias, y.shape)
 
 

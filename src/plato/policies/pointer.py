@@ -13,10 +13,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from plato.game import Observation
-from plato.masking import masked_log_softmax, masked_softmax, sample, set_statistics
+from plato.masking import (
+    chosen,
+    masked_log_softmax,
+    masked_softmax,
+    sample,
+    set_statistics,
+)
 from plato.policies.config import ActorConfig
 from plato.policies.encoders import MLP, Linear, LSTMCell
 from plato.policies.policy import Policy
+from plato.policies.products import small_product
 
 
 class Features(NamedTuple):
@@ -91,9 +98,9 @@ class AgentPointer(Team):
 
     def __call__(self, seen: Observation) -> Float[Array, "agent size"]:
         weights, own, public = self._point(seen)
-        read = jnp.einsum("ijh,jd->ihd", weights, public)
+        read = _read(weights.swapaxes(1, 2), public)
         # One's own row is read with all of its features, not the public ones alone.
-        mine = jnp.diagonal(weights).T
+        mine = jnp.diagonal(weights).T.astype(own.dtype)
         read += mine[:, :, None] * (own - public)[:, None, :]
         return read.reshape(read.shape[0], -1)
 
@@ -101,7 +108,7 @@ class AgentPointer(Team):
         own, public = map(self.encode, self.rows(seen))
         query = self.query_map(own)
         scores = additive_scores(query, self.key_map(public), self.value)
-        to_self = jnp.tanh(self.key_map(own) + query) @ self.value
+        to_self = (jnp.tanh(self.key_map(own) + query) @ self.value).astype(jnp.float32)
         themselves = jnp.eye(own.shape[0], dtype=bool)[:, :, None]
         scores = jnp.where(themselves, to_self[:, None, :], scores)
         team = jnp.broadcast_to(
@@ -126,8 +133,28 @@ def additive_scores(
         return jnp.tanh(query[None, :] + keys) @ value
 
     if query.shape[0] * keys.size <= LARGEST_MIX:
-        return jnp.tanh(query[:, None, :] + keys[None, :, :]) @ value
+        return _mix(query, keys, value)
     return jax.lax.map(of_agent, query, batch_size=max(LARGEST_MIX // keys.size, 1))
+
+
+@jax.checkpoint
+def _mix(
+    query: Float[Array, "agent hidden"],
+    keys: Float[Array, "row hidden"],
+    value: Float[Array, "hidden head"],
+) -> Float[Array, "agent row head"]:
+    """All pairs at once: the largest array of an actor, formed anew for a gradient."""
+    mixed = jnp.tanh(query[:, None, None, :] + keys[None, :, None, :])
+    return jnp.sum(mixed * value.T[None, None], axis=-1, dtype=jnp.float32)
+
+
+def _read(
+    weights: Float[Array, "agent head row"], rows: Float[Array, "row hidden"]
+) -> Float[Array, "agent head hidden"]:
+    """What each agent's heads find where they point."""
+    weights = weights.astype(rows.dtype)
+    read = small_product(weights.reshape(-1, rows.shape[0]), rows)
+    return read.reshape(*weights.shape[:2], -1)
 
 
 class TaskStatistics(eqx.Module):
@@ -156,7 +183,7 @@ class TaskPointer(eqx.Module):
         scores = additive_scores(query, self.key_map(tasks), self.value).swapaxes(1, 2)
         view = jnp.repeat(_view(seen), self.actions, axis=1)
         view = jnp.broadcast_to(view[:, None, :], scores.shape)
-        read = jnp.einsum("ihx,xd->ihd", masked_softmax(scores, view), tasks)
+        read = _read(masked_softmax(scores, view), tasks)
         return read.reshape(read.shape[0], -1)
 
 
@@ -255,8 +282,7 @@ class PointerActor(Policy[Memory | None]):
         log_policy, memory = self.log_policy(observation, memory)
         numbers = jax.random.uniform(key, (log_policy.shape[0],))
         actions = sample(jnp.exp(log_policy), numbers)
-        chosen = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
-        return actions, chosen, memory
+        return actions, chosen(log_policy, actions), memory
 
     def log_policy(
         self, seen: Observation, memory: Memory | None
@@ -267,7 +293,7 @@ class PointerActor(Policy[Memory | None]):
         """
         keys = self.keys(seen)
         query, memory = self.query(seen, keys, memory)
-        scores = self.score(query, keys)
+        scores = self.score(query, keys).astype(jnp.float32)
         return masked_log_softmax(scores, seen.action_mask), memory
 
     def query(

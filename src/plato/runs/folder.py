@@ -78,12 +78,12 @@ class RunFolder:
         finally:
             os.close(folder)  # lets go of the lock, as the end of the process does
 
-    def save_state(self, learner: Learner, update: int) -> None:
+    def save_state(self, learners: list[Learner], update: int) -> None:
         """Writes all that is needed to go on."""
         header = {"kind": "state", "version": plato.__version__, "update": update}
-        write_tree(self.path / "state.safetensors", learner, header)
+        write_tree(self.path / "state.safetensors", learners, header)
 
-    def load_state(self, like: Learner) -> tuple[Learner, int] | None:
+    def load_state(self, like: list[Learner]) -> tuple[list[Learner], int] | None:
         """Where the run stands, or None if it was stopped before its first save."""
         path = self.path / "state.safetensors"
         if not path.exists():

@@ -95,16 +95,17 @@ class _Loop:
         self.update, self.first = update, update
         self.begun = self.saved = self.reported = time.monotonic()
         self.pending: list[dict[str, Any]] = []
-        self.features = features_of(of_run(program.games, 0))
+        self.features = features_of(of_run(program.groups[0].games, 0))
         updates, keep = program.config.mappo.updates, program.config.checkpoints
         self.kept = {round(updates * (i + 1) / keep) for i in range(min(keep, updates))}
 
     def step(self, learner: Any) -> Any:
         learner, metrics = self.program.advance(learner)
         self.update += 1
-        self.pending.append(
-            {"update": np.full(len(self.program.runs), self.update)} | metrics
-        )
+        number = [
+            np.full(len(group.runs), self.update) for group in self.program.groups
+        ]
+        self.pending.append({"update": number} | metrics)
         now = time.monotonic()
         if self.update == self.first + 1 or now - self.reported > REPORT_SECONDS:
             self.flush()
@@ -120,7 +121,11 @@ class _Loop:
         """Writes and shows the metrics that have come up since the last time."""
         if not self.pending:
             return
-        rows, self.pending = jax.device_get(self.pending), []
+        parts, self.pending = jax.device_get(self.pending), []
+        rows = [
+            {name: self.program.in_order(part) for name, part in row.items()}
+            for row in parts
+        ]
         for row in rows:
             _refuse_nonsense(row, self.folder)
         self.folder.add_metrics(self.program.runs, rows)
@@ -142,9 +147,8 @@ class _Loop:
         )
 
     def _keep_policies(self, learner: Any) -> None:
-        actors = jax.device_get(learner.networks.actor)
-        for i, run in enumerate(self.program.runs):
-            actor = of_run(actors, i)
+        policies = self.program.policies(learner)
+        for run, actor in zip(self.program.runs, policies, strict=True):
             self.folder.save_policy(run, actor, self.features, self.update)
 
 
