@@ -4,6 +4,7 @@ Every function is right for an empty set: no division by zero, no NaN, not in th
 gradient either, and nothing depends on how many masked rows there are.
 """
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
@@ -72,8 +73,8 @@ def chosen(
     values: Float[Array, "*row choice"], actions: Int[Array, " *row"]
 ) -> Float[Array, " *row"]:
     """The value of each row's action, with a gradient that scatters nothing."""
-    this = jnp.arange(values.shape[-1]) == actions[..., None]
-    return jnp.sum(jnp.where(this, values, 0.0), axis=-1)
+    choices = jax.lax.broadcasted_iota(actions.dtype, values.shape, values.ndim - 1)
+    return jnp.sum(jnp.where(choices == actions[..., None], values, 0.0), axis=-1)
 
 
 def sample(

@@ -17,7 +17,7 @@ import plato
 from cache import CACHE
 from plato.errors import PlatoError
 from plato.learners.config import MappoConfig, TrainConfig
-from plato.learners.program import Program, grouped
+from plato.learners.program import Program, Rows, grouped
 from plato.policies.checkpoint import load_actor, save_actor
 from plato.policies.config import ActorConfig
 from plato.policies.pointer import Features, PointerActor
@@ -185,8 +185,9 @@ def test_a_fleet_and_a_generalist():
 
 
 def test_runs_that_differ_in_size_have_programs_of_their_own():
-    assert grouped([(3, 2), (6, 6), (3, 4), (6, 6)]) == [[1, 3], [0, 2]]
-    assert grouped([(3, 4)]) == [[0]]
+    sizes = [Rows(3, 2), Rows(6, 6), Rows(3, 4), Rows(6, 6)]
+    assert grouped(sizes) == [[1, 3], [0, 2]]
+    assert grouped([Rows(3, 4)]) == [[0]]
     setups = ("wildfire-2x3-S3", "wildfire-4x4-S1", "wildfire-3x3-S1")
     loaded = {name: plato.load_setup(name) for name in setups}
     fleet = Program(replace(SMALL, setups=setups, fleet=True, seeds=1), loaded)

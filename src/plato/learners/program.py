@@ -89,9 +89,9 @@ class Group:
         self, config: TrainConfig, setups: dict[str, Setup], runs: list[RunName]
     ) -> None:
         self.config, self.runs = config, runs
-        rows = np.max([_rows_of(run, setups) for run in runs], axis=0)
+        rows = _room([_rows_of(run, setups) for run in runs])
         self.games = stack(
-            [_games(config, [setups[n] for n in run.setups], *rows) for run in runs]
+            [_games(config, [setups[n] for n in run.setups], rows) for run in runs]
         )
         # Runs of one seed share their beginnings across setups, as the paper's did.
         self._keys = jnp.stack([seed_key(run.seed) for run in runs])
@@ -125,7 +125,7 @@ def grouped(rows: Sequence[Rows]) -> list[list[int]]:
     groups: list[list[int]] = []
     for i in sorted(range(len(rows)), key=lambda i: (-prod(rows[i]), i)):
         if groups:
-            room = np.max([rows[j] for j in [*groups[-1], i]], axis=0)
+            room = _room([rows[j] for j in [*groups[-1], i]])
             if prod(room) <= MOST_PADDING * prod(rows[i]):
                 groups[-1].append(i)
                 continue
@@ -154,6 +154,11 @@ def _over_runs(runs: int, function: Callable[..., Any]) -> Callable[..., Any]:
     return single
 
 
+def _room(rows: Sequence[Rows]) -> Rows:
+    """What holds all of them."""
+    return Rows(max(row.agents for row in rows), max(row.tasks for row in rows))
+
+
 def _rows_of(run: RunName, setups: dict[str, Setup]) -> Rows:
     """The rows for agents and tasks that a run's setups need."""
     configs = [setups[name].config for name in run.setups]
@@ -163,13 +168,11 @@ def _rows_of(run: RunName, setups: dict[str, Setup]) -> Rows:
     )
 
 
-def _games(
-    config: TrainConfig, setups: list[Setup], agents: int, tasks: int
-) -> Game[Any, Any]:
+def _games(config: TrainConfig, setups: list[Setup], rows: Rows) -> Game[Any, Any]:
     """The games of one run, stacked: its setups in turn, all with the same capacity."""
     games: list[Game[Any, Any]] = []
     for setup in setups:
-        game = Wildfire.from_config(setup.config, agents=agents, tasks=tasks)
+        game = Wildfire.from_config(setup.config, **rows._asdict())
         fixed = config.noise == "paper"
         games.append(with_paper_noise(game, setup.config) if fixed else game)
     each = config.mappo.games // len(setups)

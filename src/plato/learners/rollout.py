@@ -110,7 +110,8 @@ class Chance(eqx.Module):
 
 
 def _draw(restart: Float[Array, ""], game: Game[Any, Any], key: PRNGKeyArray) -> Chance:
-    key_act, key_noise, key_reset, key_cut = jax.random.split(key, 4)
+    key_act, key_step, key_cut = jax.random.split(key, 3)
+    key_noise, key_reset = jax.random.split(key_step)
     cut = jax.random.uniform(key_cut) < restart
     return Chance(key_act, game.noise(key_noise), key_reset, cut)
 
