@@ -37,7 +37,7 @@ def test_rules_by_the_papers_protocol(plato):
 def test_runs_by_the_fields_protocol_with_plots(plato, run, tmp_path):
     result = plato(
         *("compare", f"PLATO={run}", *RULES, "--greedy", "--plots", "plots"),
-        *("--optimum", "solve", "--episodes", 10),
+        *("--optimum", "known", "--episodes", 10),
     )
     assert result.returncode == 0, result.stderr
     for words in ("PLATO (2)", "IQM", "probability of improvement", "actions greedy"):
@@ -90,6 +90,8 @@ def test_what_cannot_be_compared_is_refused(plato, run, other, tmp_path):
     refused(plato("compare", *RULES, *HERE, "--seed", 10**6), "never reported")
     refused(plato("compare", *RULES, *HERE, "--episodes", 0), "episodes")
     refused(plato("compare", *RULES, *HERE, "--optimum", "80"), "SETUP=NUMBER")
+    unknown = ("--setup", "wildfire-4x4-S3-uneven", "--optimum", "known")
+    refused(plato("compare", *RULES, *unknown), "4x4-S3-uneven is not known")
     refused(
         plato("compare", *RULES, *HERE, "--format", "marl-eval", "--episodes", 2),
         "at least one run",

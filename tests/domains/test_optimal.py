@@ -16,6 +16,7 @@ from plato.domains.setups import load_setup
 from plato.domains.wildfire import dynamics
 from plato.domains.wildfire.dynamics import WildfireState
 from plato.domains.wildfire.game import Wildfire
+from plato.domains.wildfire.optimum.known import known_optimum
 from plato.domains.wildfire.optimum.model import Model, model_of, size_of
 from plato.domains.wildfire.optimum.policy import (
     load_optimal,
@@ -32,6 +33,15 @@ from strategies import CAPACITY, wildfire_configs
 def test_known_optima(setup):
     solved = solve_exactly(load_setup(setup).config)
     assert float(solved.value) == pytest.approx(OPTIMA[setup], abs=0.01)
+    assert known_optimum(load_setup(setup)) == pytest.approx(OPTIMA[setup], abs=0.01)
+
+
+def test_an_optimum_is_known_by_what_a_setup_says():
+    assert known_optimum(load_setup("wildfire-4x4-S2")) == 269.34
+    shipped = load_setup("wildfire-2x3-S0")
+    other = replace(shipped, config=replace(shipped.config, max_steps=3))
+    assert known_optimum(other) is None
+    assert known_optimum(replace(shipped, name="mine")) is None
 
 
 @pytest.mark.parametrize("setup", ["wildfire-2x3-S1", "wildfire-3x3-S3"])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from plato.evaluation.contestants import Contestant
     from plato.evaluation.protocols import Curve, Examiner
 
-SOLVE = "solve"
+KNOWN, SOLVE = "known", "solve"
 Format = Literal["console", "markdown", "latex", "csv", "json", "marl-eval"]
 
 
@@ -55,8 +55,9 @@ class Compare:
     beside_paper: Literal["no", "main", "ablation"] = "no"
     """Put the paper's numbers below ours: of its main tables, or of its ablation."""
     optimum: Repeated[str] = ()
-    """`solve`: find the best possible return of every setup exactly, and give scores as
-    shares of it; or SETUP=NUMBER where it is known; may be repeated."""
+    """Give scores as shares of the best possible return: `known`, as it was found for
+    the setups that come with PLATO; `solve`, find it now; or SETUP=NUMBER; may be
+    repeated."""
     format: Format = "console"
     """How to print the comparison."""
     out: Path | None = None
@@ -190,13 +191,23 @@ def _draw(
 
 
 def _optima(given: tuple[str, ...], setups: "list[Setup]") -> dict[str, float]:
+    from plato.domains.wildfire.optimum.known import known_optimum
     from plato.domains.wildfire.optimum.policy import solve_exactly
 
-    numbers = _numbers([pair for pair in given if pair != SOLVE])
-    if SOLVE in given:
-        for setup in setups:
-            if setup.name not in numbers:
-                numbers[setup.name] = float(solve_exactly(setup.config).value)
+    numbers = _numbers([pair for pair in given if pair not in (KNOWN, SOLVE)])
+    for setup in setups:
+        if setup.name in numbers:
+            continue
+        known = known_optimum(setup) if KNOWN in given else None
+        if known is not None:
+            numbers[setup.name] = known
+        elif SOLVE in given:
+            numbers[setup.name] = float(solve_exactly(setup.config).value)
+        elif KNOWN in given:
+            raise PlatoError(
+                f"The optimum of {setup.name} is not known; find it with "
+                f"--optimum solve, or leave --optimum away."
+            )
     return numbers
 
 
@@ -209,7 +220,9 @@ def _numbers(pairs: list[str]) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals:
-            raise PlatoError(f"--optimum takes SETUP=NUMBER or solve, not {pair!r}.")
+            raise PlatoError(
+                f"--optimum takes known, solve or SETUP=NUMBER, not {pair!r}."
+            )
     return numbers
 
 
