@@ -47,8 +47,8 @@ def main() -> None:
     options = parser.parse_args()
     base = TrainConfig(
         setups=(options.setup,),
-        actor=ActorConfig(depth=options.depth),
-        mappo=MappoConfig(
+        networks=ActorConfig(depth=options.depth),
+        learning=MappoConfig(
             steps=options.steps,
             minibatches=options.minibatches,
             precision=options.precision,
@@ -58,7 +58,7 @@ def main() -> None:
     print("| games | steps/s | first update |")
     print("|---:|---:|---:|")
     for games in options.games:
-        config = replace(base, mappo=replace(base.mappo, games=games))
+        config = replace(base, learning=replace(base.learning, games=games))
         rate, compiling = measure(config, options.seconds)
         print(f"| {games:,} | {rate:,.0f} | {compiling:.1f} s |", flush=True)
 

@@ -13,8 +13,8 @@ SMALL = TrainConfig(
     setups=("wildfire-2x3-S3",),
     seeds=2,
     checkpoints=6,
-    actor=ActorConfig(hidden=8),
-    mappo=MappoConfig(games=4, steps=10, updates=6, epochs=2, minibatches=2),
+    networks=ActorConfig(hidden=8),
+    learning=MappoConfig(games=4, steps=10, updates=6, epochs=2, minibatches=2),
 )
 
 

@@ -17,8 +17,9 @@ from plato import deploy
 from plato.deploy import DeployedPolicy, export, load
 from plato.errors import PlatoError
 from plato.numpy_actor import load as load_numpy
-from plato.policies.checkpoint import save_actor
+from plato.policies.checkpoint import save_policy
 from plato.policies.config import ActorConfig
+from plato.policies.padded import PaddedShape
 from plato.policies.pointer import Features, PointerActor
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,7 +28,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def checkpoint(path, config: ActorConfig, features: Features):
     actor = PointerActor.create(config, features, key=jax.random.key(5))
     actor = jax.tree.map(lambda leaf: 2 * leaf, actor)
-    save_actor(path, actor, config, features, {})
+    save_policy(path, actor, config, PaddedShape(1, *features), {})
     return path
 
 

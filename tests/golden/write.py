@@ -11,8 +11,9 @@ import jax
 import numpy as np
 
 from plato.deploy import DeployedPolicy
-from plato.policies.checkpoint import save_actor
+from plato.policies.checkpoint import save_policy
 from plato.policies.config import ActorConfig
+from plato.policies.padded import PaddedShape
 from plato.policies.pointer import Features, PointerActor
 
 HERE = Path(__file__).parent
@@ -37,7 +38,8 @@ def main() -> None:
     for name, config in VARIANTS.items():
         actor = PointerActor.create(config, FEATURES, key=jax.random.key(7))
         actor = jax.tree.map(lambda leaf: 2 * leaf, actor)
-        save_actor(HERE / f"{name}.safetensors", actor, config, FEATURES, {"seed": 42})
+        path, shape = HERE / f"{name}.safetensors", PaddedShape(1, *FEATURES)
+        save_policy(path, actor, config, shape, {"seed": 42})
         found = DeployedPolicy(actor).decide(*moment()).probabilities
         rows = [[round(float(p), 6) for p in row] for row in found]
         (HERE / f"{name}.json").write_text(json.dumps(rows) + "\n")

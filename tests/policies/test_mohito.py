@@ -21,6 +21,7 @@ from plato.policies.mohito import (
     GraphNorm,
     MohitoActors,
     MohitoCritics,
+    per_agent,
 )
 from plato.policies.mohito_config import MohitoConfig
 from plato.policies.pointer import Features
@@ -259,8 +260,8 @@ def test_agents_beyond_the_trained_play_with_the_actors_again():
 
 
 def critics(as_released: bool, features=DRAWN_FEATURES, agents: int = 2):
-    config = MohitoConfig(hidden=4, as_released=as_released)
-    return MohitoCritics.create(config, features, agents, key=jax.random.key(3))
+    networks = per_agent(CONFIG, features, agents, key=jax.random.key(3))
+    return MohitoCritics(networks, as_released)
 
 
 def batch_of(*moments: Observation):

@@ -18,9 +18,10 @@ from cache import CACHE
 from plato.errors import PlatoError
 from plato.learners.config import MappoConfig, TrainConfig
 from plato.learners.program import Program, Rows, grouped
-from plato.policies.checkpoint import load_actor, save_actor
+from plato.policies.checkpoint import load_actor, save_policy
 from plato.policies.config import ActorConfig
-from plato.policies.pointer import Features, PointerActor
+from plato.policies.padded import PaddedShape
+from plato.policies.pointer import PointerActor
 from plato.runs import train as loop
 from plato.runs.folder import RunFolder
 from plato.runs.train import train
@@ -29,8 +30,8 @@ SMALL = TrainConfig(
     setups=("wildfire-2x3-S3",),
     seeds=2,
     checkpoints=2,
-    actor=ActorConfig(hidden=8),
-    mappo=MappoConfig(games=4, steps=10, updates=6, epochs=2, minibatches=2),
+    networks=ActorConfig(hidden=8),
+    learning=MappoConfig(games=4, steps=10, updates=6, epochs=2, minibatches=2),
 )
 
 
@@ -169,7 +170,7 @@ def test_a_fleet_and_a_generalist():
     assert fleet.in_order(metrics["return"]).shape == (4,)
     assert learner.stage.started.shape == (4, 4)
     # Wide layers and many runs at once: creating them mapped would never end.
-    wide = replace(SMALL, setups=setups, fleet=True, seeds=3, actor=ActorConfig())
+    wide = replace(SMALL, setups=setups, fleet=True, seeds=3, networks=ActorConfig())
     (learners,) = Program(wide, loaded).start()
     first, second = (learners.networks.actor.noop[i] for i in range(2))
     assert not np.array_equal(first, second)
@@ -201,7 +202,9 @@ def test_runs_that_differ_in_size_have_programs_of_their_own():
     both = fleet.in_order(metrics["reward"])
     assert both.shape == (3,)
     np.testing.assert_allclose(both[1], lonely["reward"][0][0], rtol=1e-5)
-    first = fleet.policies(learners)[1]
+    first, shape = fleet.policies(learners)[1]
+    assert shape.agents == 6
+    assert isinstance(first, PointerActor)
     np.testing.assert_array_equal(first.noop, learners[0].networks.actor.noop[0])
 
 
@@ -219,8 +222,8 @@ def test_a_policy_learns():
         SMALL,
         setups=("wildfire-2x3-S3",),
         seeds=1,
-        actor=ActorConfig(hidden=32, depth=1),
-        mappo=MappoConfig(
+        networks=ActorConfig(hidden=32, depth=1),
+        learning=MappoConfig(
             games=16, steps=25, updates=60, minibatches=2, entropy=0.03, actor_rate=2e-3
         ),
     )
@@ -229,7 +232,7 @@ def test_a_policy_learns():
     learner = program.start()
     for _ in range(60):
         learner, _ = program.advance(learner)
-    (actor,) = program.policies(learner)
+    ((actor, _),) = program.policies(learner)
     trained = plato.evaluate(actor, "wildfire-2x3-S3", episodes=400).metrics["return"]
     chance = plato.evaluate("random", "wildfire-2x3-S3", episodes=400).metrics["return"]
     assert trained.mean() > chance.mean() + 15
@@ -248,7 +251,7 @@ def test_what_is_not_a_run_is_refused(tmp_path):
 
 
 def test_a_state_of_another_architecture_is_refused(finished, tmp_path):
-    other = replace(SMALL, actor=ActorConfig(hidden=16))
+    other = replace(SMALL, networks=ActorConfig(hidden=16))
     folder = RunFolder.create(tmp_path / "other", other)
     state = (finished.path / "state.safetensors").read_bytes()
     (folder.path / "state.safetensors").write_bytes(state)
@@ -272,19 +275,17 @@ def test_broken_checkpoints_are_refused(finished, tmp_path):
 
 
 def test_a_nan_stops_the_run_and_names_the_term(tmp_path):
-    wild = replace(SMALL, mappo=replace(SMALL.mappo, critic_rate=1e30))
+    wild = replace(SMALL, learning=replace(SMALL.learning, critic_rate=1e30))
     folder = RunFolder.create(tmp_path / "wild", wild)
     with pytest.raises(PlatoError, match=r"is not a number at update \d"):
         train(folder)
 
 
 def test_a_checkpoint_gives_the_same_policy_back(tmp_path):
-    config, features = (
-        ActorConfig(hidden=8, heads=2, context="pointer"),
-        Features(4, 4, 1),
-    )
-    actor = PointerActor.create(config, features, key=jax.random.key(3))
-    save_actor(tmp_path / "a.safetensors", actor, config, features, {"note": "ü"})
+    config = ActorConfig(hidden=8, heads=2, context="pointer")
+    shape = PaddedShape(3, 4, 4)
+    actor = PointerActor.create(config, shape.features, key=jax.random.key(3))
+    save_policy(tmp_path / "a.safetensors", actor, config, shape, {"note": "ü"})
     back = load_actor(tmp_path / "a.safetensors")
     jax.tree.map(np.testing.assert_array_equal, actor, back)
     assert jax.tree.structure(actor) == jax.tree.structure(back)

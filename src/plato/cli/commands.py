@@ -1,6 +1,6 @@
 """The subcommands: flags as fields, work in `run`."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
@@ -8,7 +8,15 @@ from tyro.conf import Positional, UseAppendAction
 
 from plato.cli.console import console, report_error, set_up_jax
 from plato.errors import PlatoError
-from plato.learners.config import TrainConfig, TrainSettings
+from plato.learners.config import (
+    METHODS,
+    CommonSettings,
+    MappoConfig,
+    MethodName,
+    TrainConfig,
+    TrainSettings,
+)
+from plato.policies.config import ActorConfig
 
 if TYPE_CHECKING:
     from plato.runs.folder import RunFolder
@@ -105,9 +113,17 @@ class Evaluate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(TrainSettings):
-    """Train PLATO: `plato train --setup wildfire-3x3-S3`."""
+class Train(CommonSettings):
+    """Train: `plato train --setup wildfire-3x3-S3`.
 
+    Further settings are those of the method; `plato train --method dicg --help` shows
+    DICG's.
+    """
+
+    method: MethodName = "plato"
+    """What to train: PLATO, or one of its baselines."""
+    networks: ActorConfig = field(default_factory=ActorConfig)
+    learning: MappoConfig = field(default_factory=MappoConfig)
     setup: Repeated[str] = ()
     """A setup's name or .toml file; may be repeated: one policy across them all."""
     out: Path | None = None
@@ -117,7 +133,8 @@ class Train(TrainSettings):
     config: Path | None = None
     """A TOML file of settings (as config.toml of a run); flags are not read then."""
     paper_form: bool = False
-    """Algorithm 1 as printed: the query from statistics, without one's own features."""
+    """PLATO as Algorithm 1 is printed: the query from statistics, without one's own
+    features."""
 
     def run(self) -> int:
         set_up_jax()
@@ -126,20 +143,18 @@ class Train(TrainSettings):
         return train_and_show(self._folder(), console())
 
     def _folder(self) -> "RunFolder":
-        from plato.configuration import from_mapping, read_toml
+        from plato.configuration import read_toml
         from plato.domains.setups import load_setup
         from plato.runs.folder import RunFolder
 
         if self.resume is not None:
             return RunFolder(self.resume)
         if self.config is not None:
-            config = from_mapping(TrainConfig, read_toml(self.config))
+            config = TrainConfig.from_mapping(read_toml(self.config))
         elif self.setup:
             settings = {f.name: getattr(self, f.name) for f in fields(TrainSettings)}
             if self.paper_form:
-                settings["actor"] = replace(
-                    self.actor, query="statistics", ego=False, context="none"
-                )
+                settings["networks"] = self._paper_form()
             config = TrainConfig(setups=self.setup, **settings)
         else:
             raise PlatoError("Name at least one --setup, or a --config, or a --resume.")
@@ -147,7 +162,25 @@ class Train(TrainSettings):
         default = Path("runs") / (
             names[0] if len(names) == 1 else f"{len(names)}-setups"
         )
+        if config.method != "plato":
+            default = default.with_name(f"{default.name}-{config.method}")
         return RunFolder.create(self.out or default, config)
+
+    def _paper_form(self) -> ActorConfig:
+        if self.method != "plato":
+            raise PlatoError("--paper-form is a form of PLATO, not of a baseline.")
+        return replace(self.networks, query="statistics", ego=False, context="none")
+
+
+def train_command(method: str) -> type[Train]:
+    """`plato train` with the flags of one method."""
+    if method == "plato" or method not in METHODS:
+        return Train
+    halves = METHODS[method]._asdict().items()
+    kinds = [(name, half, field(default_factory=half)) for name, half in halves]
+    made = make_dataclass("Train", kinds, bases=(Train,), frozen=True, kw_only=True)
+    made.__doc__ = Train.__doc__
+    return made
 
 
 @dataclass(frozen=True)

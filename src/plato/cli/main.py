@@ -1,28 +1,37 @@
 """Parses the command line, runs the subcommand, and turns user errors into one line."""
 
 import sys
-from typing import Annotated
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any
 
 import tyro
 
 import plato
 from plato.cli.bounding import Bounds
-from plato.cli.commands import Evaluate, Reproduce, Setups, Train, Verify
+from plato.cli.commands import (
+    Evaluate,
+    Reproduce,
+    Setups,
+    Train,
+    Verify,
+    train_command,
+)
 from plato.cli.comparing import Compare
 from plato.cli.console import report_error
 from plato.cli.solving import Solve
 from plato.errors import PlatoError
 
-Command = (
-    Annotated[Setups, tyro.conf.subcommand("setups")]
-    | Annotated[Train, tyro.conf.subcommand("train")]
-    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
-    | Annotated[Compare, tyro.conf.subcommand("compare")]
-    | Annotated[Solve, tyro.conf.subcommand("solve")]
-    | Annotated[Bounds, tyro.conf.subcommand("bounds")]
-    | Annotated[Verify, tyro.conf.subcommand("verify")]
-    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-)
+COMMANDS = {
+    "setups": Setups,
+    "train": Train,
+    "evaluate": Evaluate,
+    "compare": Compare,
+    "solve": Solve,
+    "bounds": Bounds,
+    "verify": Verify,
+    "reproduce": Reproduce,
+}
 
 DESCRIPTION = f"""PLATO {plato.__version__}: learning to point at tasks in open systems.
 
@@ -37,7 +46,7 @@ def main() -> None:
         return
     try:
         command = tyro.cli(
-            Command,  # pyright: ignore[reportArgumentType]
+            _commands(sys.argv[1:]),  # pyright: ignore[reportArgumentType]
             prog="plato",
             description=DESCRIPTION,
             config=(tyro.conf.OmitArgPrefixes,),
@@ -54,3 +63,22 @@ def main() -> None:
         print("plato: stopped.", file=sys.stderr)
         code = 130
     sys.exit(code)
+
+
+def _commands(arguments: list[str]) -> Any:
+    """The union of all subcommands; what `train` takes depends on its --method."""
+    train = {"train": train_command(_method(arguments))}
+    each = (
+        Annotated[command, tyro.conf.subcommand(name)]
+        for name, command in (COMMANDS | train).items()
+    )
+    return reduce(or_, each)
+
+
+def _method(arguments: list[str]) -> str:
+    """The method that the command line names, looked up before it is parsed."""
+    for given, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        name, equals, value = given.partition("=")
+        if name == "--method":
+            return value if equals else following
+    return "plato"

@@ -9,26 +9,34 @@ from rich.progress import Progress as Bar
 
 from plato.evaluation.evaluate import Evaluation, evaluate
 from plato.evaluation.tables import evaluation_table
-from plato.policies.checkpoint import load_actor
+from plato.policies.checkpoint import load_policy
 from plato.runs.folder import RunFolder
 from plato.runs.summary import write_summary
 from plato.runs.train import Progress, train
 
 INTERRUPTED = 130
+SHOWN = {
+    "entropy": "entropy {:.2f}".format,
+    "kl": "KL {:.4f}".format,
+    "epsilon": "epsilon {:.2f}".format,
+    "value_loss": "value loss {:.3f}".format,
+}
+"""What else of a method's metrics the live line shows."""
 
 
 def train_and_show(folder: RunFolder, out: Console) -> int:
     """Trains with a live console, evaluates, and writes the summary."""
     config = folder.config()
+    learning = config.learning
     begun = time.monotonic()
     out.print(
-        f"Training {len(config.runs)} run(s) of {config.mappo.updates} updates, "
-        f"{config.mappo.games} games × {config.mappo.steps} steps each; the first "
-        f"update compiles.",
+        f"Training {len(config.runs)} run(s) of {learning.updates} updates, "
+        f"{learning.games} games × {learning.steps} steps each; the first update "
+        f"compiles.",
         soft_wrap=True,
     )
     with _bar(out) as bar:
-        task = bar.add_task("", total=config.mappo.updates, line="compiling …")
+        task = bar.add_task("", total=learning.updates, line="compiling …")
         finished = train(folder, lambda p: _show(bar, task, p))
     if not finished:
         out.print(
@@ -52,10 +60,10 @@ def evaluate_runs(folder: RunFolder) -> list[Evaluation]:
     config = folder.config()
     results = []
     for run in config.runs:
-        actor = load_actor(folder.checkpoints(run)[-1])
+        policy = load_policy(folder.checkpoints(run)[-1])
         for setup in run.setups:
-            name = f"plato seed {run.seed}"
-            results.append(evaluate(actor, setup, noise=config.noise, name=name))
+            name = f"{config.method} seed {run.seed}"
+            results.append(evaluate(policy, setup, noise=config.noise, name=name))
     return results
 
 
@@ -74,9 +82,8 @@ def _show(bar: Bar, task: object, progress: Progress) -> None:
     left = progress.seconds_left
     line = (
         f"ETA {_clock(left)}  {progress.steps_per_second:,.0f} steps/s  "
-        f"return {mean['return']:.1f}  entropy {mean['entropy']:.2f}  "
-        f"KL {mean['kl']:.4f}  value loss {mean['value_loss']:.3f}"
-    )
+        f"return {mean['return']:.1f}  "
+    ) + "  ".join(SHOWN[name](mean[name]) for name in SHOWN if name in mean)
     bar.update(task, completed=progress.update, line=line)  # pyright: ignore[reportArgumentType]
 
 

@@ -21,7 +21,7 @@ from plato.errors import PlatoError
 from plato.evaluation.episodes import play_all
 from plato.evaluation.metrics import EpisodeMetrics, episode_metrics, mean_and_std
 from plato.game import Game, stack
-from plato.policies.checkpoint import load_actor
+from plato.policies.checkpoint import load_policy
 from plato.policies.policy import Policy
 from plato.policies.rules import RulePolicy, uniform
 from plato.seeding import SEEDS, seed_keys
@@ -153,7 +153,9 @@ def named_policy(
         )
     path = _last_checkpoint(path)
     if name != OPTIMAL and read_header(path).get("kind") != optimal.KIND:
-        return replace(load_actor(path), greedy=greedy)
+        policy = load_policy(path)
+        # Methods that never draw their actions have nothing to switch.
+        return replace(policy, greedy=greedy) if hasattr(policy, "greedy") else policy
     if not isinstance(setup, Setup):
         raise PlatoError("The optimal policy is known for setups, not for any game.")
     if name == OPTIMAL:

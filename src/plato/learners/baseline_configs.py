@@ -91,3 +91,50 @@ class DgnLearning:
             whole_number(name, getattr(self, name), 1)
         whole_number("warm_up", self.warm_up, 0)
         whole_number("memory", self.memory, self.games * self.steps)
+
+
+@dataclass(frozen=True)
+class MohitoLearning:
+    """How MOHITO learns: deterministic actors and critics from a replay memory."""
+
+    games: int = 8
+    """Games played side by side: few enough for the memory to hold the last 125 steps
+    of each, more than an episode."""
+    steps: int = 5
+    """Steps of each game between two updates."""
+    updates: int = 25_000
+    """Rounds of playing and learning."""
+    gradients: int = 40
+    """Gradient steps in a round: one for each step played."""
+    batch: int = 16
+    """Transitions in a gradient step."""
+    memory: int = 1000
+    """Transitions to remember."""
+    warm_up: int = 1000
+    """Steps to play before anything is learned: until the memory is full."""
+    gamma: float = 0.99
+    """Discount."""
+    epsilon: float = 0.9
+    """Chance of a random action in the beginning."""
+    epsilon_decay: float = 0.999
+    """What it is multiplied by with every step played."""
+    epsilon_end: float = 0.001
+    """What it does not fall below."""
+    target_rate: float = 0.005
+    """How far the targets follow when they move."""
+    target_every: int = 16
+    """Gradient steps from one move of the targets to the next."""
+    actor_rate: float = 1e-4
+    """Learning rate of the actors."""
+    critic_rate: float = 5e-4
+    """Learning rate of the critics."""
+    max_norm: float = 1.0
+    """Norm to which the gradient of each network is clipped."""
+    adam_epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        names = ("games", "steps", "updates", "gradients", "batch", "target_every")
+        for name in names:
+            whole_number(name, getattr(self, name), 1)
+        whole_number("warm_up", self.warm_up, 0)
+        whole_number("memory", self.memory, self.games * self.steps)

@@ -1,11 +1,15 @@
 """What and how to learn. Imports nothing heavy: the command line reads it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from plato.configuration import whole_number
+from plato.configuration import from_mapping, to_mapping, whole_number
 from plato.errors import PlatoError
+from plato.learners.baseline_configs import DgnLearning, DicgLearning, MohitoLearning
+from plato.policies.baseline_configs import DgnConfig, DicgConfig
 from plato.policies.config import ActorConfig
+from plato.policies.mohito_config import MohitoConfig
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,29 @@ class MappoConfig:
                 raise PlatoError(f"{name} must be at least 1.")
 
 
+Networks: TypeAlias = ActorConfig | DicgConfig | DgnConfig | MohitoConfig
+Learning: TypeAlias = MappoConfig | DicgLearning | DgnLearning | MohitoLearning
+MethodName: TypeAlias = Literal["plato", "dicg", "dgn", "mohito"]
+
+
+class MethodConfigs(NamedTuple):
+    """The two halves of a method: which networks, and how they learn."""
+
+    networks: type[Networks]
+    learning: type[Learning]
+
+
+METHODS: dict[MethodName, MethodConfigs] = {
+    "plato": MethodConfigs(ActorConfig, MappoConfig),
+    "dicg": MethodConfigs(DicgConfig, DicgLearning),
+    "dgn": MethodConfigs(DgnConfig, DgnLearning),
+    "mohito": MethodConfigs(MohitoConfig, MohitoLearning),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
-class TrainSettings:
-    """How a training is done, whatever it is done on."""
+class CommonSettings:
+    """How a training is done, whatever the method and whatever it is done on."""
 
     fleet: bool = False
     """One policy for each setup instead of one across them all."""
@@ -72,8 +96,30 @@ class TrainSettings:
     """Whether every episode has its own noise, or the paper's one stream."""
     checkpoints: int = 20
     """How many policies to keep along the way, evenly spaced."""
-    actor: ActorConfig = field(default_factory=ActorConfig)
-    mappo: MappoConfig = field(default_factory=MappoConfig)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings(CommonSettings):
+    """How a training is done, whatever it is done on."""
+
+    networks: Networks = field(default_factory=ActorConfig)
+    learning: Learning = field(default_factory=MappoConfig)
+
+    @property
+    def method(self) -> MethodName:
+        """Whose settings these are."""
+        return next(
+            name
+            for name, configs in METHODS.items()
+            if isinstance(self.learning, configs.learning)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Common(CommonSettings):
+    """What a configuration says beside its method's two halves."""
+
+    setups: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,18 +136,19 @@ class TrainConfig(TrainSettings):
         whole_number("seed", self.seed, 0)
         whole_number("game_seed", self.game_seed, 0)
         whole_number("checkpoints", self.checkpoints, 1)
-        if not self.fleet and self.mappo.games % len(self.setups):
+        expected = METHODS[self.method].networks
+        if not isinstance(self.networks, expected):
             raise PlatoError(
-                f"games={self.mappo.games} cannot be shared evenly by "
+                f"{type(self.learning).__name__} teaches networks of "
+                f"{expected.__name__}, not of {type(self.networks).__name__}."
+            )
+        if not self.fleet and self.learning.games % len(self.setups):
+            raise PlatoError(
+                f"games={self.learning.games} cannot be shared evenly by "
                 f"{len(self.setups)} setups; try a multiple of {len(self.setups)}."
             )
-        recurrent = self.actor.encoder == "lstm"
-        batch = self.mappo.games if recurrent else self.mappo.games * self.mappo.steps
-        if batch % self.mappo.minibatches:
-            raise PlatoError(
-                f"minibatches={self.mappo.minibatches} does not divide the {batch} "
-                f"{'games' if recurrent else 'steps'} of a rollout; choose a divisor."
-            )
+        if isinstance(self.learning, MappoConfig):
+            _check_minibatches(self.learning, self.networks)
 
     @property
     def runs(self) -> list["RunName"]:
@@ -109,6 +156,38 @@ class TrainConfig(TrainSettings):
         groups = [(s,) for s in self.setups] if self.fleet else [self.setups]
         seeds = range(self.seed, self.seed + self.seeds)
         return [RunName(group, seed) for group in groups for seed in seeds]
+
+    def to_mapping(self) -> dict[str, Any]:
+        """As plain dicts, lists and scalars, the method's name among them."""
+        return {"method": self.method} | to_mapping(self)
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> "TrainConfig":
+        """Reads that back; what is left out is as its method has it by default."""
+        rest = dict(data)
+        method = rest.pop("method", "plato")
+        if method not in METHODS:
+            raise PlatoError(
+                f"method must be one of {', '.join(METHODS)}, not {method!r}."
+            )
+        halves: dict[str, Any] = {}
+        for name, half in METHODS[method]._asdict().items():
+            table = rest.pop(name, {})
+            if not isinstance(table, Mapping):
+                raise PlatoError(f"{name} must be a table of fields, not {table!r}.")
+            halves[name] = from_mapping(half, table, name)
+        common = from_mapping(_Common, rest)
+        return cls(**vars(common), **halves)
+
+
+def _check_minibatches(learning: MappoConfig, networks: Networks) -> None:
+    recurrent = isinstance(networks, ActorConfig) and networks.encoder == "lstm"
+    batch = learning.games if recurrent else learning.games * learning.steps
+    if batch % learning.minibatches:
+        raise PlatoError(
+            f"minibatches={learning.minibatches} does not divide the {batch} "
+            f"{'games' if recurrent else 'steps'} of a rollout; choose a divisor."
+        )
 
 
 @dataclass(frozen=True)

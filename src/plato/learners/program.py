@@ -1,7 +1,6 @@
 """Training as compiled programs: runs (setups and seeds) are a batch axis of them."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -15,8 +14,9 @@ from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.game import Game, stack
 from plato.learners.config import RunName, TrainConfig
-from plato.learners.mappo import Hyper, Learner, create_learner, update
-from plato.policies.pointer import PointerActor
+from plato.learners.methods import Method, method_of
+from plato.policies.padded import PaddedShape
+from plato.policies.policy import Policy
 from plato.seeding import seed_key
 
 
@@ -47,15 +47,13 @@ class Program:
     @property
     def steps_per_update(self) -> int:
         """Environment steps of one `advance`, over all runs."""
-        return self.config.mappo.games * self.config.mappo.steps * len(self.runs)
+        return self.config.learning.games * self.config.learning.steps * len(self.runs)
 
-    def start(self) -> list[Learner]:
+    def start(self) -> list[Any]:
         """New learners for all runs."""
         return [group.start() for group in self.groups]
 
-    def advance(
-        self, learners: list[Learner]
-    ) -> tuple[list[Learner], dict[str, list[Array]]]:
+    def advance(self, learners: list[Any]) -> tuple[list[Any], dict[str, list[Array]]]:
         """One update of every run; the learners given are used up.
 
         Metrics are in parts, one for each group; `in_order` puts them together.
@@ -68,18 +66,14 @@ class Program:
         """One number for each run, from a metric's parts."""
         return np.concatenate(parts)[self._place]
 
-    def policies(self, learners: list[Learner]) -> list[PointerActor]:
-        """The policy of each run as it is now."""
-        actors = [
-            of_run(stacked, i)
-            for group, stacked in zip(
-                self.groups,
-                jax.device_get([one.networks.actor for one in learners]),
-                strict=True,
-            )
-            for i in range(len(group.runs))
+    def policies(self, learners: list[Any]) -> list[tuple[Policy[Any], PaddedShape]]:
+        """The policy of each run as it is now, and what it is built for."""
+        found = [
+            (policy, group.shape)
+            for group, learner in zip(self.groups, learners, strict=True)
+            for policy in group.policies(learner)
         ]
-        return [actors[i] for i in self._place]
+        return [found[i] for i in self._place]
 
 
 class Group:
@@ -98,12 +92,14 @@ class Group:
         self._game_keys = jnp.stack(
             [seed_key(config.game_seed + run.seed - config.seed) for run in runs]
         )
-        hyper = Hyper.of(config.mappo)
-        self._create = jax.jit(partial(_create, config))
-        step = _over_runs(len(runs), partial(update, config.mappo, hyper))
-        self._update = jax.jit(step, donate_argnums=1)
+        self.shape = shape_of(of_run(self.games, 0), rows, config)
+        self.method: Method = method_of(config.networks, config.learning, self.shape)
+        self._create = jax.jit(_positional(self.method))
+        self._update = jax.jit(
+            _over_runs(len(runs), self.method.update), donate_argnums=1
+        )
 
-    def start(self) -> Learner:
+    def start(self) -> Any:
         """New learners, one for each run, stacked."""
         # One after the other: mapped over many runs, the QR decompositions behind
         # orthogonal weights wait for each other forever on a CPU of few cores.
@@ -111,13 +107,32 @@ class Group:
         learners = [self._create(*of_run(arguments, i)) for i in range(len(self.runs))]
         return jax.tree.map(lambda *leaves: jnp.stack(leaves), *learners)
 
-    def advance(self, learner: Learner) -> tuple[Learner, dict[str, Array]]:
+    def advance(self, learner: Any) -> tuple[Any, dict[str, Array]]:
         """One update of every run; the learner given is used up."""
         return self._update(self.games, learner, self._keys, self._game_keys)
 
+    def policies(self, learner: Any) -> list[Policy[Any]]:
+        """The policy of each run as it is now."""
+        stacked = jax.device_get(self.method.policy(learner))
+        return [of_run(stacked, i) for i in range(len(self.runs))]
+
+
+def shape_of(games: Game[Any, Any], rows: Rows, config: TrainConfig) -> PaddedShape:
+    """What the networks of a training are built for, some of them in all of it."""
+    seen = jax.eval_shape(
+        jax.vmap(lambda game: game.reset(jax.random.key(0))[1]), games
+    )
+    return PaddedShape(
+        agents=rows.agents,
+        agent_features=seen.agents.shape[-1],
+        task_features=seen.tasks.shape[-1],
+        actions=games.capacity.actions,
+        pad=getattr(config.networks, "pad", rows.tasks),
+    )
+
 
 MOST_PADDING = 2
-"""How many times its own pairs of agents and tasks a run may be given room for."""
+"""For how many times its own tasks a run may be given room."""
 
 
 def grouped(rows: Sequence[Rows]) -> list[list[int]]:
@@ -126,7 +141,9 @@ def grouped(rows: Sequence[Rows]) -> list[list[int]]:
     for i in sorted(range(len(rows)), key=lambda i: (-prod(rows[i]), i)):
         if groups:
             room = _room([rows[j] for j in [*groups[-1], i]])
-            if prod(room) <= MOST_PADDING * prod(rows[i]):
+            fits = room.tasks <= MOST_PADDING * rows[i].tasks
+            # Some methods build networks for a number of agents: it must be the same.
+            if fits and room.agents == rows[i].agents:
                 groups[-1].append(i)
                 continue
         groups.append([i])
@@ -138,8 +155,11 @@ def of_run(tree: Any, index: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[index], tree)
 
 
-def _create(config: TrainConfig, games: Game[Any, Any], key: Any, game_key: Any):
-    return create_learner(config.mappo, config.actor, games, key=key, game_key=game_key)
+def _positional(method: Method) -> Callable[..., Any]:
+    def create(games: Game[Any, Any], key: Any, game_key: Any) -> Any:
+        return method.create(games, key=key, game_key=game_key)
+
+    return create
 
 
 def _over_runs(runs: int, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -175,5 +195,5 @@ def _games(config: TrainConfig, setups: list[Setup], rows: Rows) -> Game[Any, An
         game = Wildfire.from_config(setup.config, **rows._asdict())
         fixed = config.noise == "paper"
         games.append(with_paper_noise(game, setup.config) if fixed else game)
-    each = config.mappo.games // len(setups)
+    each = config.learning.games // len(setups)
     return jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), stack(games))

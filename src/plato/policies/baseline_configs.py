@@ -17,6 +17,8 @@ class DicgConfig:
 
     execution: Literal["centralised", "decentralised"] = "centralised"
     """Where the graph is: in the policy, or in the critic alone."""
+    pad: int = 8
+    """Room for tasks: the most of all games to be played, or fewer to truncate."""
     hidden: int = 128
     """Width of the encoder, and of embeddings all through the graph."""
     layers: int = 2
@@ -30,7 +32,7 @@ class DicgConfig:
     the method's own code does (by mistake: they are missing from its parameters)."""
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "layers", "critic_hidden"):
+        for name in ("pad", "hidden", "layers", "critic_hidden"):
             whole_number(f"dicg.{name}", getattr(self, name), 1)
         for width in self.policy:
             whole_number("dicg.policy", width, 1)
@@ -40,6 +42,8 @@ class DicgConfig:
 class DgnConfig:
     """Which graph convolutional Q-network."""
 
+    pad: int = 8
+    """Room for tasks: the most of all games to be played, or fewer to truncate."""
     hidden: int = 128
     """Width of the encoder and of every relation layer."""
     depth: int = 2
@@ -56,7 +60,7 @@ class DgnConfig:
     """Which columns of an agent's features say where it is."""
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "depth", "layers", "heads", "head_size"):
+        for name in ("pad", "hidden", "depth", "layers", "heads", "head_size"):
             whole_number(f"dgn.{name}", getattr(self, name), 1)
         whole_number("dgn.neighbours", self.neighbours, 0)
         if not self.position:

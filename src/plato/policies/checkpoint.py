@@ -1,49 +1,89 @@
-"""Policies on disk: one safetensors file that says how to rebuild its actor."""
+"""Policies on disk: one safetensors file that says how to rebuild what it holds."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
 import plato
 from plato.configuration import from_mapping, to_mapping
 from plato.errors import PlatoError
+from plato.policies.baseline_configs import DgnConfig, DicgConfig
 from plato.policies.config import ActorConfig
+from plato.policies.dgn import DgnActor
+from plato.policies.dicg import DicgActor
+from plato.policies.mohito import MohitoActors
+from plato.policies.mohito_config import MohitoConfig
+from plato.policies.padded import PaddedShape
 from plato.policies.pointer import Features, PointerActor
+from plato.policies.policy import Policy
 from plato.tensors import read_header, read_tree, write_tree
 
-KIND = "pointer actor"
+POINTER = "pointer actor"
 
 
-def save_actor(
+class Kind(NamedTuple):
+    """A kind of trained policy: what describes it, and what builds it from that."""
+
+    networks: type
+    sizes: type
+    create: Callable[..., Policy[Any]]
+    """(networks, sizes, key=) to a new policy."""
+    names: tuple[str, str] = ("networks", "shape")
+    """What a header calls the two."""
+
+
+def _mohito(networks: MohitoConfig, shape: PaddedShape, *, key: Any) -> MohitoActors:
+    return MohitoActors.create(networks, shape.features, shape.agents, key=key)
+
+
+KINDS = {
+    POINTER: Kind(ActorConfig, Features, PointerActor.create, ("actor", "features")),
+    "dicg actor": Kind(DicgConfig, PaddedShape, DicgActor.create),
+    "dgn actor": Kind(DgnConfig, PaddedShape, DgnActor.create),
+    "mohito actors": Kind(MohitoConfig, PaddedShape, _mohito),
+}
+
+
+def save_policy(
     path: Path,
-    actor: PointerActor,
-    config: ActorConfig,
-    features: Features,
+    policy: Policy[Any],
+    networks: Any,
+    shape: PaddedShape,
     about: dict[str, Any],
 ) -> None:
-    """Writes an actor; `about` says where it comes from."""
-    header = {
-        "kind": KIND,
-        "version": plato.__version__,
-        "actor": to_mapping(config),
-        "features": features._asdict(),
-        "about": about,
-    }
-    write_tree(path, actor, header)
+    """Writes a policy with what it was built from; `about` says where it comes from."""
+    name, kind = next((n, k) for n, k in KINDS.items() if k.networks is type(networks))
+    sizes = shape.features._asdict() if name == POINTER else to_mapping(shape)
+    described = zip(kind.names, (to_mapping(networks), sizes), strict=True)
+    header = {"kind": name, "version": plato.__version__, **dict(described)}
+    write_tree(path, policy, header | {"about": about})
+
+
+def load_policy(path: Path) -> Policy[Any]:
+    """Reads a trained policy of any kind back."""
+    header = read_header(path)
+    kind = KINDS.get(header.get("kind", ""))
+    if kind is None:
+        raise PlatoError(f"{path}: holds a {header.get('kind')!r}, not a policy.")
+    try:
+        networks, sizes = (header[name] for name in kind.names)
+        config = from_mapping(kind.networks, networks, kind.names[0])
+        built_for = kind.sizes(**sizes)
+    except (PlatoError, KeyError, TypeError, ValueError) as error:
+        raise PlatoError(f"{path}: has a header that cannot be read: {error}") from None
+    blank = jax.eval_shape(
+        lambda key: kind.create(config, built_for, key=key), jax.random.key(0)
+    )
+    return jax.tree.map(jax.numpy.asarray, read_tree(path, blank))
 
 
 def load_actor(path: Path) -> PointerActor:
-    """Reads an actor back."""
-    header = read_header(path)
-    if header.get("kind") != KIND:
-        raise PlatoError(f"{path}: holds a {header.get('kind')!r}, not a policy.")
-    try:
-        config = from_mapping(ActorConfig, header["actor"], "actor")
-        features = Features(**header["features"])
-    except (PlatoError, KeyError, TypeError) as error:
-        raise PlatoError(f"{path}: has a header that cannot be read: {error}") from None
-    blank = jax.eval_shape(
-        lambda key: PointerActor.create(config, features, key=key), jax.random.key(0)
-    )
-    return jax.tree.map(jax.numpy.asarray, read_tree(path, blank))
+    """Reads a pointer actor back."""
+    policy = load_policy(path)
+    if not isinstance(policy, PointerActor):
+        raise PlatoError(
+            f"{path}: holds a {read_header(path)['kind']}; this is for pointers only."
+        )
+    return policy

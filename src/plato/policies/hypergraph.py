@@ -35,7 +35,8 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, seen: Observation) -> "Layout":
-        return cls(*seen.options.shape)
+        """That of a moment, or of any number of them, stacked."""
+        return cls(*seen.options.shape[-3:])
 
     @property
     def hyperedges(self) -> slice:

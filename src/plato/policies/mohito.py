@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from plato.game import Observation
+from plato.game import Observation, how_many
 from plato.masking import masked_softmax, pick
 from plato.policies.hypergraph import (
     HYPEREDGE,
@@ -212,8 +212,7 @@ class MohitoActors(Policy[None]):
 
     def _for(self, agents: int) -> GraphNetwork:
         """A network for each of so many rows of agents."""
-        trained = self.networks.layers[0].to.shape[0]
-        which = jnp.arange(agents) % trained
+        which = jnp.arange(agents) % how_many(self.networks)
         return jax.tree.map(lambda leaf: leaf[which], self.networks)
 
 
@@ -221,19 +220,8 @@ class MohitoCritics(eqx.Module):
     """Each agent's value of what the whole team does; used in training only."""
 
     networks: GraphNetwork
+    """One for each agent, along a first axis: see `per_agent`."""
     as_released: bool = eqx.field(static=True)
-
-    @classmethod
-    def create(
-        cls,
-        config: MohitoConfig,
-        features: Features,
-        agents: int,
-        *,
-        key: PRNGKeyArray,
-    ) -> "MohitoCritics":
-        networks = per_agent(config, features, agents, key=key)
-        return cls(networks, config.as_released)
 
     def __call__(
         self,
@@ -241,18 +229,28 @@ class MohitoCritics(eqx.Module):
         layout: Layout,
         actions: Int[Array, "batch agent"],
     ) -> Float[Array, "batch owner"]:
-        """Q of joint actions by the critic of every agent.
+        """Q of joint actions by the critic of every agent."""
+
+        def of_owner(network: GraphNetwork) -> Float[Array, " batch"]:
+            return self.value(network, graphs, layout, actions)
+
+        return eqx.filter_vmap(of_owner, out_axes=1)(self.networks)
+
+    def value(
+        self,
+        network: GraphNetwork,
+        graphs: CriticGraph,
+        layout: Layout,
+        actions: Int[Array, "batch agent"],
+    ) -> Float[Array, " batch"]:
+        """Q of joint actions by one of the networks.
 
         The sum over agents of the mean output feature at the node of what each does.
         """
         nodes = graphs.hyperedges + layout.hyperedge_of(actions)
         read = _read_as_released if self.as_released else _read
-
-        def of_owner(network: GraphNetwork) -> Float[Array, " batch"]:
-            means = jax.vmap(network)(graphs.graph).mean(axis=2)
-            return jnp.sum(read(graphs, means, nodes), axis=1, where=graphs.members)
-
-        return eqx.filter_vmap(of_owner, out_axes=1)(self.networks)
+        means = jax.vmap(network)(graphs.graph).mean(axis=2)
+        return jnp.sum(read(graphs, means, nodes), axis=1, where=graphs.members)
 
 
 def _read(

@@ -28,6 +28,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from plato.configuration import whole_number
 from plato.errors import PlatoError
 from plato.game import NOOP, Observation
+from plato.policies.pointer import Features
 
 EMPTY = -1.0
 """Stands for what is not there."""
@@ -49,6 +50,11 @@ class PaddedShape:
     def __post_init__(self) -> None:
         for name in ("agents", "agent_features", "task_features", "actions", "pad"):
             whole_number(name, getattr(self, name), 1)
+
+    @property
+    def features(self) -> Features:
+        """The sizes of features alone, which are all that a pointer is bound to."""
+        return Features(self.agent_features, self.task_features, self.actions)
 
     @property
     def width(self) -> int:

@@ -22,13 +22,13 @@ import jax
 import numpy as np
 
 import plato
-from plato.configuration import from_mapping, read_toml, to_mapping, to_toml
+from plato.configuration import read_toml, to_toml
 from plato.errors import PlatoError
 from plato.files import clear_partial, write_json, write_text
 from plato.learners.config import RunName, TrainConfig
-from plato.learners.mappo import Learner
-from plato.policies.checkpoint import save_actor
-from plato.policies.pointer import Features, PointerActor
+from plato.policies.checkpoint import save_policy
+from plato.policies.padded import PaddedShape
+from plato.policies.policy import Policy
 from plato.tensors import read_header, read_tree, write_tree
 
 
@@ -47,7 +47,7 @@ class RunFolder:
                 f"`plato train --resume {path}`, or choose another --out."
             )
         folder = cls(path)
-        write_text(path / "config.toml", to_toml(to_mapping(config)))
+        write_text(path / "config.toml", to_toml(config.to_mapping()))
         write_json(path / "environment.json", environment())
         return folder
 
@@ -59,7 +59,7 @@ class RunFolder:
                 f"{self.path}: is not the folder of a run (no config.toml)."
             )
         try:
-            return from_mapping(TrainConfig, read_toml(path))
+            return TrainConfig.from_mapping(read_toml(path))
         except PlatoError as error:
             raise PlatoError(f"{path}: {error}") from None
 
@@ -78,12 +78,12 @@ class RunFolder:
         finally:
             os.close(folder)  # lets go of the lock, as the end of the process does
 
-    def save_state(self, learners: list[Learner], update: int) -> None:
+    def save_state(self, learners: list[Any], update: int) -> None:
         """Writes all that is needed to go on."""
         header = {"kind": "state", "version": plato.__version__, "update": update}
         write_tree(self.path / "state.safetensors", learners, header)
 
-    def load_state(self, like: list[Learner]) -> tuple[list[Learner], int] | None:
+    def load_state(self, like: list[Any]) -> tuple[list[Any], int] | None:
         """Where the run stands, or None if it was stopped before its first save."""
         path = self.path / "state.safetensors"
         if not path.exists():
@@ -128,12 +128,12 @@ class RunFolder:
         return sorted((self.path / "checkpoints" / str(run)).glob("*.safetensors"))
 
     def save_policy(
-        self, run: RunName, actor: PointerActor, features: Features, update: int
+        self, run: RunName, policy: Policy[Any], shape: PaddedShape, update: int
     ) -> Path:
         """Keeps the policy of one run as it is after some updates."""
         path = self.checkpoint_path(run, update)
         about = {"setups": list(run.setups), "seed": run.seed, "update": update}
-        save_actor(path, actor, self.config().actor, features, about)
+        save_policy(path, policy, self.config().networks, shape, about)
         return path
 
 

@@ -27,9 +27,10 @@ def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
     lines = [
         f"# {', '.join(config.setups)}",
         "",
-        f"{len(config.runs)} training(s) of {config.mappo.updates} updates × "
-        f"{config.mappo.games} games × {config.mappo.steps} steps on {about['device']} "
-        f"(PLATO {about['plato']}, JAX {about['jax']}). All settings: `config.toml`.",
+        f"{len(config.runs)} training(s) of {config.learning.updates} updates × "
+        f"{config.learning.games} games × {config.learning.steps} steps on "
+        f"{about['device']} (PLATO {about['plato']}, JAX {about['jax']}). All settings: "
+        f"`config.toml`.",
         "",
         *(["![Learning curves](curve.png)", ""] if with_curve else []),
         f"The last policies, sampled, over {first.episodes} episodes (seeds "
@@ -48,7 +49,7 @@ def draw_curve(folder: RunFolder, path: Path) -> bool:
     except ImportError:
         return False
     config = folder.config()
-    steps = config.mappo.games * config.mappo.steps
+    steps = config.learning.games * config.learning.steps
     figure = Figure(figsize=(6, 3.5), layout="constrained")
     axes = figure.add_subplot()
     for run in config.runs:

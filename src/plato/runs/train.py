@@ -14,8 +14,7 @@ import numpy as np
 from plato.domains.setups import load_setup
 from plato.errors import PlatoError
 from plato.learners.config import TrainConfig
-from plato.learners.mappo import features_of
-from plato.learners.program import Program, of_run
+from plato.learners.program import Program
 from plato.runs.folder import RunFolder
 
 SAVE_SECONDS = 30.0
@@ -58,11 +57,11 @@ def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
     folder.keep_metrics(program.runs, done)
     loop = _Loop(folder, program, report, done)
     with _ctrl_c() as stop:
-        while loop.update < config.mappo.updates and not stop.is_set():
+        while loop.update < config.learning.updates and not stop.is_set():
             learner = loop.step(learner)
         loop.flush()
         folder.save_state(learner, loop.update)
-    return loop.update == config.mappo.updates
+    return loop.update == config.learning.updates
 
 
 @contextmanager
@@ -95,8 +94,7 @@ class _Loop:
         self.update, self.first = update, update
         self.begun = self.saved = self.reported = time.monotonic()
         self.pending: list[dict[str, Any]] = []
-        self.features = features_of(of_run(program.groups[0].games, 0))
-        updates, keep = program.config.mappo.updates, program.config.checkpoints
+        updates, keep = program.config.learning.updates, program.config.checkpoints
         self.kept = {round(updates * (i + 1) / keep) for i in range(min(keep, updates))}
 
     def step(self, learner: Any) -> Any:
@@ -135,11 +133,11 @@ class _Loop:
             self.begun = self.reported
         played = self.update - self.first - 1
         seconds = max(self.reported - self.begun, 1e-9)
-        left = self.program.config.mappo.updates - self.update
+        left = self.program.config.learning.updates - self.update
         self.report(
             Progress(
                 update=self.update,
-                updates=self.program.config.mappo.updates,
+                updates=self.program.config.learning.updates,
                 steps_per_second=played * self.program.steps_per_update / seconds,
                 seconds_left=left * seconds / played if played else float("nan"),
                 metrics=rows[-1],
@@ -148,8 +146,8 @@ class _Loop:
 
     def _keep_policies(self, learner: Any) -> None:
         policies = self.program.policies(learner)
-        for run, actor in zip(self.program.runs, policies, strict=True):
-            self.folder.save_policy(run, actor, self.features, self.update)
+        for run, (policy, shape) in zip(self.program.runs, policies, strict=True):
+            self.folder.save_policy(run, policy, shape, self.update)
 
 
 def _refuse_nonsense(row: dict[str, Any], folder: RunFolder) -> None:

@@ -51,7 +51,7 @@ def trainings(path: Path) -> list[Training]:
 
 
 def _training(folder: RunFolder, config: TrainConfig, run: RunName) -> Training:
-    updates = config.mappo.updates
+    updates = config.learning.updates
     checkpoints = tuple(
         Checkpoint(int(path.stem), path) for path in folder.checkpoints(run)
     )
@@ -66,7 +66,7 @@ def _training(folder: RunFolder, config: TrainConfig, run: RunName) -> Training:
         setups=run.setups,
         seed=run.seed,
         updates=updates,
-        steps_per_update=config.mappo.games * config.mappo.steps,
+        steps_per_update=config.learning.games * config.learning.steps,
         checkpoints=checkpoints,
         where=folder.path,
     )

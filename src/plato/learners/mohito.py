@@ -1,0 +1,294 @@
+"""MOHITO's learning rule: deterministic actors that give critics what they like.
+
+Every agent has an actor and a critic of its own. Critics learn the value of what the
+team does, from a replay memory and towards slowly following targets; they see the
+hyperedges as the actors made them, and it is through these features, not through the
+choice among them, that an actor learns what its critic values.
+
+Networks that read as released also learn as released: their critics are taught the
+mean reward of a batch in place of each transition's own.
+"""
+
+from functools import partial
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from plato.errors import PlatoError
+from plato.game import Game, Observation, how_many, select
+from plato.learners.baseline_configs import MohitoLearning
+from plato.learners.dgn import transitions
+from plato.learners.replay import Replay, Transition
+from plato.learners.rollout import Stage, rollout, set_the_stage
+from plato.policies.hypergraph import (
+    Graph,
+    Layout,
+    critic_graph,
+    observation_graphs,
+)
+from plato.policies.mohito import GraphNetwork, MohitoActors, MohitoCritics, per_agent
+from plato.policies.mohito_config import MohitoConfig
+from plato.policies.pointer import Features
+
+Networks = TypeVar("Networks", MohitoActors, MohitoCritics)
+
+
+class MohitoNetworks(eqx.Module):
+    """All that is learned."""
+
+    actors: MohitoActors
+    critics: MohitoCritics
+
+
+class Taught(eqx.Module):
+    """What a gradient step changes."""
+
+    networks: MohitoNetworks
+    target: MohitoNetworks
+    actor_state: Any
+    """Of the optimisers, one for each network."""
+    critic_state: Any
+    steps: Int[Array, ""]
+    """Gradient steps taken."""
+
+
+class MohitoLearner(eqx.Module):
+    """Everything an update changes."""
+
+    taught: Taught
+    replay: Replay
+    stage: Stage
+    update: Int[Array, ""]
+
+
+class Explorer(eqx.Module):
+    """The actors, but each agent does anything it may with a chance of epsilon."""
+
+    actors: MohitoActors
+    epsilon: Float[Array, ""]
+
+    def start(self, agents: int) -> None:
+        return self.actors.start(agents)
+
+    def explore(
+        self, key: PRNGKeyArray, observation: Observation, memory: None
+    ) -> tuple[Int[Array, " agent"], None, None]:
+        del memory
+        return self.actors.explore(key, observation, self.epsilon), None, None
+
+
+def create_mohito(
+    config: MohitoLearning,
+    networks: MohitoConfig,
+    features: Features,
+    agents: int,
+    games: Game[Any, Any],
+    *,
+    key: PRNGKeyArray,
+    game_key: PRNGKeyArray,
+) -> MohitoLearner:
+    """New networks for so many agents, their copies as targets, an empty memory."""
+    if agents > games.capacity.agents:
+        raise PlatoError(
+            f"agents={agents}, but these games have rows for "
+            f"{games.capacity.agents} only; train as many actors as there are agents."
+        )
+    k_actors, k_critics = jax.random.split(key)
+    actors = MohitoActors.create(networks, features, agents, key=k_actors)
+    valued_by = per_agent(networks, features, agents, key=k_critics)
+    made = MohitoNetworks(actors, MohitoCritics(valued_by, networks.as_released))
+    explorer = Explorer(actors, jnp.ones(()))
+    stage = set_the_stage(games, explorer, game_key)
+
+    def one_step() -> Transition:
+        _, step = rollout(games, explorer, stage, game_key, 1)
+        return jax.tree.map(lambda leaf: leaf[0], transitions(step))
+
+    parameters: Any = made
+    nothing = jnp.zeros((), jnp.int32)
+    taught = Taught(
+        networks=made,
+        target=made,
+        actor_state=jax.vmap(_actor_optimiser(config).init)(parameters.actors),
+        critic_state=jax.vmap(_critic_optimiser(config).init)(parameters.critics),
+        steps=nothing,
+    )
+    memory = Replay.create(jax.eval_shape(one_step), config.memory)
+    return MohitoLearner(taught, memory, stage, nothing)
+
+
+def update_mohito(
+    config: MohitoLearning,
+    games: Game[Any, Any],
+    learner: MohitoLearner,
+    key: PRNGKeyArray,
+    game_key: PRNGKeyArray,
+) -> tuple[MohitoLearner, dict[str, Array]]:
+    """Some steps of all games, and the gradient steps that go with them."""
+    number = learner.update
+    epsilon = epsilon_at(config, number * config.games * config.steps)
+    stage, experience = rollout(
+        games,
+        Explorer(learner.taught.networks.actors, epsilon),
+        learner.stage,
+        jax.random.fold_in(game_key, number),
+        config.steps,
+    )
+    replay = learner.replay.add(transitions(experience))
+    keys = jax.random.split(jax.random.fold_in(key, number), config.gradients)
+    step = partial(_gradient_step, config, replay)
+    taught, metrics = jax.lax.scan(step, learner.taught, keys)
+    # Nothing is learned before there is enough to learn from.
+    taught = select(replay.added >= config.warm_up, taught, learner.taught)
+    metrics = jax.tree.map(lambda leaf: leaf.mean(), metrics)
+    metrics |= experience.report()
+    metrics["epsilon"] = epsilon
+    return MohitoLearner(taught, replay, stage, number + 1), metrics
+
+
+def epsilon_at(config: MohitoLearning, steps: Int[Array, ""]) -> Float[Array, ""]:
+    """The chance to stray after so many steps: it falls geometrically to its end."""
+    return jnp.maximum(config.epsilon * config.epsilon_decay**steps, config.epsilon_end)
+
+
+def _gradient_step(
+    config: MohitoLearning, replay: Replay, taught: Taught, key: PRNGKeyArray
+) -> tuple[Taught, dict[str, Array]]:
+    k_draw, k_goals, k_choose = jax.random.split(key, 3)
+    batch = replay.draw(k_draw, config.batch)
+    actors, critics = taught.networks.actors, taught.networks.critics
+
+    goal = goals(config, taught.target, batch, k_goals)
+    loss = partial(critic_loss, batch, goal, actors)
+    (_, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(critics)
+    optimiser = _critic_optimiser(config)
+    critics, critic_state = _descend(optimiser, gradient, taught.critic_state, critics)
+
+    # The critics that actors are to please are already those of after the step.
+    loss = partial(actor_loss, batch.observation, critics, k_choose)
+    policy_loss, gradient = jax.value_and_grad(loss)(actors)
+    optimiser = _actor_optimiser(config)
+    actors, actor_state = _descend(optimiser, gradient, taught.actor_state, actors)
+
+    networks, steps = MohitoNetworks(actors, critics), taught.steps + 1
+    moved = jax.tree.map(
+        lambda slow, new: slow + config.target_rate * (new - slow),
+        taught.target,
+        networks,
+    )
+    target = select(steps % config.target_every == 0, moved, taught.target)
+    metrics["policy_loss"] = policy_loss / how_many(critics.networks)
+    return Taught(networks, target, actor_state, critic_state, steps), metrics
+
+
+def _descend(
+    optimiser: optax.GradientTransformation,
+    gradient: Networks,
+    state: Any,
+    networks: Networks,
+) -> tuple[Networks, Any]:
+    """One step of every agent's network, each with an optimiser of its own."""
+    slope: Any = gradient
+    change, state = jax.vmap(optimiser.update)(slope, state)
+    return jax.tree.map(jnp.add, networks, change), state
+
+
+def _actor_optimiser(config: MohitoLearning) -> optax.GradientTransformation:
+    return _optimiser(config, config.actor_rate)
+
+
+def _critic_optimiser(config: MohitoLearning) -> optax.GradientTransformation:
+    return _optimiser(config, config.critic_rate)
+
+
+def _optimiser(config: MohitoLearning, rate: float) -> optax.GradientTransformation:
+    return optax.chain(
+        optax.clip_by_global_norm(config.max_norm),
+        optax.adam(rate, eps=config.adam_epsilon),
+    )
+
+
+def made_by(
+    actors: MohitoActors, seen: Observation
+) -> tuple[Graph, Float[Array, "batch agent hyperedge feat"]]:
+    """The agents' graphs of many moments, and the hyperedges as actors make them."""
+
+    def of_moment(seen: Observation):
+        graphs = observation_graphs(seen)
+        return graphs, actors.hyperedges(seen, graphs)
+
+    return jax.vmap(of_moment)(seen)
+
+
+def greedy(
+    actors: MohitoActors,
+    key: PRNGKeyArray,
+    seen: Observation,
+    hyperedges: Float[Array, "batch agent hyperedge feat"],
+) -> Int[Array, "batch agent"]:
+    """What everyone would do in these moments without exploring."""
+    keys = jax.random.split(key, hyperedges.shape[0])
+    return jax.vmap(actors.choose)(keys, seen, hyperedges)
+
+
+def goals(
+    config: MohitoLearning,
+    target: MohitoNetworks,
+    batch: Transition,
+    key: PRNGKeyArray,
+) -> Float[Array, "batch owner"]:
+    """What each critic should have said: the targets go on from where a step led."""
+    seen = batch.following
+    graphs, hyperedges = made_by(target.actors, seen)
+    actions = greedy(target.actors, key, seen, hyperedges)
+    team = jax.vmap(critic_graph)(seen, graphs, hyperedges)
+    ahead = target.critics(team, Layout.of(seen), actions)
+    reward = batch.reward
+    if target.critics.as_released:
+        # It pairs every value with every reward of the batch; this has its gradient.
+        reward = jnp.full_like(reward, reward.mean())
+    return reward[:, None] + config.gamma * batch.discount[:, None] * ahead
+
+
+def critic_loss(
+    batch: Transition,
+    goal: Float[Array, "batch owner"],
+    actors: MohitoActors,
+    critics: MohitoCritics,
+) -> tuple[Float[Array, ""], dict[str, Array]]:
+    """Squared errors of what was done, with hyperedges as the actors make them now.
+
+    The sum over critics: each has parameters of its own.
+    """
+    seen = batch.observation
+    team = jax.vmap(critic_graph)(seen, *made_by(actors, seen))
+    values = critics(team, Layout.of(seen), batch.actions)
+    errors = jnp.mean((values - goal) ** 2, axis=0)
+    return errors.sum(), {"value_loss": errors.mean(), "q": values.mean()}
+
+
+def actor_loss(
+    seen: Observation, critics: MohitoCritics, key: PRNGKeyArray, actors: MohitoActors
+) -> Float[Array, ""]:
+    """How little the critics value what the actors would do.
+
+    The sum over agents, of which each changes only its own hyperedges to please its own
+    critic: the gradient for an actor is that of its own part.
+    """
+    layout, owners = Layout.of(seen), how_many(critics.networks)
+    graphs, hyperedges = made_by(actors, seen)
+    actions = greedy(actors, key, seen, hyperedges)
+    fixed = jax.lax.stop_gradient(hyperedges)
+    plays = jnp.arange(layout.agents) % owners
+
+    def value(network: GraphNetwork, owner: Int[Array, ""]) -> Float[Array, " batch"]:
+        own = (plays == owner)[None, :, None, None]
+        team = jax.vmap(critic_graph)(seen, graphs, jnp.where(own, hyperedges, fixed))
+        return critics.value(network, team, layout, actions)
+
+    values = jax.vmap(value)(critics.networks, jnp.arange(owners))
+    return -values.mean(axis=1).sum()
