@@ -1,22 +1,24 @@
 """Environment steps per second of the whole training loop, and compile times.
 
-    python benchmarks/training.py [--setup wildfire-3x3-S3] [--games 32 256 1024]
+    python benchmarks/training.py [--setup wildfire-3x3-S3] [--games 64 256 1024]
+    python benchmarks/training.py --methods plato dicg dgn mohito
 
-Rollouts, advantages and all gradient steps of the default method (hidden 128, 4 epochs)
-count; compiling does not.
+Playing, learning and everything between them count; compiling does not. Sizes and
+settings are each method's defaults (hidden 128 and 4 epochs for PLATO) but for those
+named here. `whole run` is what all updates of the default settings would take.
 """
 
 import argparse
 import time
 from dataclasses import replace
+from typing import Any
 
 import jax
 
 from environment import machine
 from plato.domains.setups import load_setup
-from plato.learners.config import MappoConfig, TrainConfig
+from plato.learners.config import METHODS, TrainConfig
 from plato.learners.program import Program
-from plato.policies.config import ActorConfig
 
 
 def measure(config: TrainConfig, seconds: float) -> tuple[float, float]:
@@ -26,6 +28,11 @@ def measure(config: TrainConfig, seconds: float) -> tuple[float, float]:
     program = Program(config, setups)
     learner, _ = jax.block_until_ready(program.advance(program.start()))
     compiling = time.perf_counter() - begin
+    # Methods with a memory learn nothing, and so are faster, until it is filled.
+    warm_up = getattr(config.learning, "warm_up", 0) // program.steps_per_update
+    for _ in range(warm_up + 1):
+        learner, _ = program.advance(learner)
+    jax.block_until_ready(learner)
     begin, updates = time.perf_counter(), 0
     while time.perf_counter() - begin < seconds or updates < 3:
         learner, _ = program.advance(learner)
@@ -37,30 +44,34 @@ def measure(config: TrainConfig, seconds: float) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=["plato"])
     parser.add_argument("--setup", default="wildfire-3x3-S3")
-    parser.add_argument("--games", type=int, nargs="+", default=[32])
-    parser.add_argument("--steps", type=int, default=64)
-    parser.add_argument("--minibatches", type=int, default=4)
-    parser.add_argument("--depth", type=int, default=ActorConfig().depth)
-    parser.add_argument("--precision", default="float32")
+    parser.add_argument("--games", type=int, nargs="+", help="default: the method's")
+    for name in ("steps", "minibatches", "epochs"):
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--precision", choices=["float32", "bfloat16"])
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
-    base = TrainConfig(
-        setups=(options.setup,),
-        networks=ActorConfig(depth=options.depth),
-        learning=MappoConfig(
-            steps=options.steps,
-            minibatches=options.minibatches,
-            precision=options.precision,
-        ),
-    )
     print(f"{options.setup}, training, {machine()}, jax {jax.__version__}\n")
-    print("| games | steps/s | first update |")
-    print("|---:|---:|---:|")
-    for games in options.games:
-        config = replace(base, learning=replace(base.learning, games=games))
-        rate, compiling = measure(config, options.seconds)
-        print(f"| {games:,} | {rate:,.0f} | {compiling:.1f} s |", flush=True)
+    print("| method | games | steps/s | first update | whole run |")
+    print("|---|---:|---:|---:|---:|")
+    for method in options.methods:
+        networks, learning = (half() for half in METHODS[method])
+        names = ("steps", "minibatches", "epochs", "precision")
+        given: dict[str, Any] = {n: getattr(options, n) for n in names}
+        given = {name: value for name, value in given.items() if value is not None}
+        for games in options.games or [learning.games]:
+            settings = replace(learning, games=games, **given)
+            config = TrainConfig(
+                setups=(options.setup,), networks=networks, learning=settings
+            )
+            rate, compiling = measure(config, options.seconds)
+            whole = learning.games * learning.steps * learning.updates / rate
+            print(
+                f"| {method} | {games:,} | {rate:,.0f} | {compiling:.1f} s "
+                f"| {whole:,.0f} s |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

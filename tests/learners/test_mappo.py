@@ -22,12 +22,14 @@ from plato.learners.mappo import (
     create_learner,
     has_choice,
     losses,
+    lowered,
     policy_along,
     prepare,
     update,
 )
 from plato.learners.rollout import rollout
 from plato.policies.config import ActorConfig
+from plato.policies.products import small_product, written_out
 
 CONFIG = MappoConfig(games=3, steps=9, updates=5, epochs=2, minibatches=3)
 KEYS = {"key": jax.random.key(1), "game_key": jax.random.key(2)}
@@ -184,12 +186,45 @@ def test_the_scale_is_that_of_the_returns():
 
 def test_rates_fall_as_they_should():
     hyper = Hyper.of(replace(CONFIG, entropy=0.1, entropy_end=0.001, rate_end=0.05))
-    first, middle, last = (Rates.at(hyper, jnp.asarray(p)) for p in (0.0, 0.5, 1.0))
+    parts = [jnp.asarray(part) for part in (0.0, 0.5, 1.0)]
+    first, middle, last = (Rates.at("geometric", hyper, part) for part in parts)
     assert float(first.entropy) == pytest.approx(0.1)
     assert float(middle.entropy) == pytest.approx(0.01)
     assert float(last.entropy) == pytest.approx(0.001)
     assert float(first.actor) == pytest.approx(CONFIG.actor_rate)
     assert float(last.critic) == pytest.approx(0.05 * CONFIG.critic_rate)
+    along = [float(Rates.at("linear", hyper, part).entropy) for part in parts]
+    assert along == pytest.approx([0.1, 0.0505, 0.001])
+
+
+def test_lower_precision_changes_little_and_saves_nothing_but_float32():
+    whole, half = (replace(CONFIG, precision=p) for p in ("float32", "bfloat16"))
+    learner, _, _, _ = played()
+    seen = learner.stage.observation
+
+    def log_policy(config: MappoConfig):
+        actor = lowered(config, learner.networks.actor)
+        return jax.vmap(lambda moment: actor.log_policy(moment, None)[0])(seen)
+
+    one, other = log_policy(whole), log_policy(half)
+    assert one.dtype == other.dtype == jnp.float32
+    mask = jax.vmap(lambda s: s.action_mask)(seen)
+    np.testing.assert_allclose(one[mask], other[mask], atol=0.05)
+    assert not np.array_equal(one[mask], other[mask])
+    values = [
+        jax.vmap(lowered(c, learner.networks.critic))(seen) for c in (whole, half)
+    ]
+    assert values[1].dtype == jnp.float32
+    np.testing.assert_allclose(values[0], values[1], atol=0.1)
+    step = partial(update, half, Hyper.of(half))
+    following, metrics = step(games(), learner, *KEYS.values())
+    floats = [
+        leaf
+        for leaf in jax.tree.leaves((following.networks, following.optimiser))
+        if jnp.issubdtype(leaf.dtype, jnp.floating)
+    ]
+    assert all(leaf.dtype == jnp.float32 for leaf in floats)
+    assert all(np.isfinite(value) for value in metrics.values())
 
 
 def test_no_recompilation_on_the_second_update():
@@ -227,11 +262,11 @@ def test_spare_rows_do_not_change_what_is_learned():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"mappo": MappoConfig(games=10, steps=10, minibatches=7)}, "minibatches=7"),
+        ({"learning": MappoConfig(games=10, steps=10, minibatches=7)}, "minibatches=7"),
         (
             {
-                "actor": ActorConfig(encoder="lstm"),
-                "mappo": MappoConfig(games=10, steps=8, minibatches=4),
+                "networks": ActorConfig(encoder="lstm"),
+                "learning": MappoConfig(games=10, steps=8, minibatches=4),
             },
             "10 games of a rollout",
         ),
@@ -249,3 +284,10 @@ def test_batches_know_their_form():
     _, _, _, batch = played()
     assert isinstance(batch, Batch)
     assert batch.started.shape == (1, 27)
+
+
+def test_written_out_products_are_products():
+    """What an accelerator would run, beside what this machine runs."""
+    left, right = jax.random.normal(KEYS["key"], (3, 4)), jnp.arange(20.0).reshape(4, 5)
+    np.testing.assert_allclose(written_out(left, right), left @ right, rtol=1e-5)
+    np.testing.assert_allclose(small_product(left, right), left @ right, rtol=1e-5)

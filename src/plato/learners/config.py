@@ -35,7 +35,9 @@ class MappoConfig:
     entropy: float = 0.1
     """Weight of the entropy bonus at the start."""
     entropy_end: float = 0.001
-    """The same at the end; in between it falls geometrically."""
+    """The same at the end."""
+    entropy_fall: Literal["geometric", "linear"] = "geometric"
+    """How it falls in between."""
     actor_rate: float = 5e-4
     """Learning rate of the actor."""
     critic_rate: float = 9e-4

@@ -150,7 +150,8 @@ def update(
 ) -> tuple[Learner, dict[str, Array]]:
     """One rollout and the gradient steps it feeds."""
     number = learner.update
-    rates = Rates.at(hyper, number / max(config.updates - 1, 1))
+    progress = number / max(config.updates - 1, 1)
+    rates = Rates.at(config.entropy_fall, hyper, progress)
     stage, experience = rollout(
         games,
         lowered(config, learner.networks.actor),
@@ -186,12 +187,13 @@ class Rates(eqx.Module):
     restart: Float[Array, ""]
 
     @classmethod
-    def at(cls, hyper: Hyper, progress: Float[Array, ""]) -> "Rates":
+    def at(cls, fall: str, hyper: Hyper, progress: Float[Array, ""]) -> "Rates":
         """Rates when a part `progress` of the training is done."""
         decline = 1 - (1 - hyper.rate_end) * progress
-        fall = (hyper.entropy_end / jnp.maximum(hyper.entropy, 1e-12)) ** progress
+        left = hyper.entropy_end / jnp.maximum(hyper.entropy, 1e-12)
+        falls = {"geometric": left**progress, "linear": 1 - (1 - left) * progress}
         return cls(
-            entropy=hyper.entropy * fall,
+            entropy=hyper.entropy * falls[fall],
             actor=hyper.actor_rate * decline,
             critic=hyper.critic_rate * decline,
             restart=hyper.restart * (1 - progress),

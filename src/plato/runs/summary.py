@@ -29,8 +29,8 @@ def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
         "",
         f"{len(config.runs)} training(s) of {config.learning.updates} updates × "
         f"{config.learning.games} games × {config.learning.steps} steps on "
-        f"{about['device']} (PLATO {about['plato']}, JAX {about['jax']}). All settings: "
-        f"`config.toml`.",
+        f"{about['device']} (PLATO {about['plato']}, JAX {about['jax']}). All "
+        f"settings: `config.toml`.",
         "",
         *(["![Learning curves](curve.png)", ""] if with_curve else []),
         f"The last policies, sampled, over {first.episodes} episodes (seeds "
