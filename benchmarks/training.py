@@ -56,7 +56,8 @@ def main() -> None:
     print("| method | games | steps/s | first update | whole run |")
     print("|---|---:|---:|---:|---:|")
     for method in options.methods:
-        networks, learning = (half() for half in METHODS[method])
+        halves = METHODS[method]
+        networks, learning = halves.networks(), halves.learning()
         names = ("steps", "minibatches", "epochs", "precision")
         given: dict[str, Any] = {n: getattr(options, n) for n in names}
         given = {name: value for name, value in given.items() if value is not None}

@@ -1,8 +1,11 @@
 """Files that are written whole or not at all."""
 
+import fcntl
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,25 @@ def clear_partial(folder: Path) -> None:
     """Removes what a killed process was writing; nobody may be writing there now."""
     for path in folder.rglob(f".*{ASIDE}"):
         path.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(folder: Path, done: str) -> Iterator[None]:
+    """Keeps other processes out of a folder, and removes what one left half.
+
+    `done` says in an error what is being done there.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        clear_partial(folder)
+        yield
+    except BlockingIOError:
+        raise PlatoError(
+            f"{folder}: is being {done} by another process; wait for it to end."
+        ) from None
+    finally:
+        os.close(handle)  # lets go of the lock, as the end of the process does
 
 
 def writable(path: Path) -> Path:

@@ -20,11 +20,13 @@ from plato.cli.commands import (
 from plato.cli.comparing import Compare
 from plato.cli.console import report_error
 from plato.cli.solving import Solve
+from plato.cli.tuning import Tune
 from plato.errors import PlatoError
 
 COMMANDS = {
     "setups": Setups,
     "train": Train,
+    "tune": Tune,
     "evaluate": Evaluate,
     "compare": Compare,
     "solve": Solve,

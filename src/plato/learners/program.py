@@ -1,19 +1,20 @@
 """Training as compiled programs: runs (setups and seeds) are a batch axis of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from math import prod
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from plato.domains.setups import Setup
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.game import Game, stack
-from plato.learners.config import RunName, TrainConfig
+from plato.learners.config import Learning, RunName, TrainConfig
 from plato.learners.methods import Method, method_of
 from plato.policies.padded import PaddedShape
 from plato.policies.policy import Policy
@@ -80,9 +81,15 @@ class Group:
     """Runs of about the same size as one program: they are a batch axis of it."""
 
     def __init__(
-        self, config: TrainConfig, setups: dict[str, Setup], runs: list[RunName]
+        self,
+        config: TrainConfig,
+        setups: dict[str, Setup],
+        runs: list[RunName],
+        numbers: Mapping[str, Float[Array, " run"]] | None = None,
     ) -> None:
+        """`numbers` are settings of the learning that differ from run to run."""
         self.config, self.runs = config, runs
+        self._numbers = dict(numbers or {})
         rows = _room([_rows_of(run, setups) for run in runs])
         self.games = stack(
             [_games(config, [setups[n] for n in run.setups], rows) for run in runs]
@@ -95,9 +102,7 @@ class Group:
         self.shape = shape_of(of_run(self.games, 0), rows, config)
         self.method: Method = method_of(config.networks, config.learning, self.shape)
         self._create = jax.jit(_positional(self.method))
-        self._update = jax.jit(
-            _over_runs(len(runs), self.method.update), donate_argnums=1
-        )
+        self._update = jax.jit(_over_runs(len(runs), self._step), donate_argnums=1)
 
     def start(self) -> Any:
         """New learners, one for each run, stacked."""
@@ -109,12 +114,27 @@ class Group:
 
     def advance(self, learner: Any) -> tuple[Any, dict[str, Array]]:
         """One update of every run; the learner given is used up."""
-        return self._update(self.games, learner, self._keys, self._game_keys)
+        return self._update(
+            self.games, learner, self._keys, self._game_keys, self._numbers
+        )
+
+    def _step(self, games, learner, key, game_key, numbers):
+        learning = with_numbers(self.config.learning, numbers)
+        method = method_of(self.config.networks, learning, self.shape)
+        return method.update(games, learner, key, game_key)
 
     def policies(self, learner: Any) -> list[Policy[Any]]:
         """The policy of each run as it is now."""
         stacked = jax.device_get(self.method.policy(learner))
         return [of_run(stacked, i) for i in range(len(self.runs))]
+
+
+def with_numbers(learning: Learning, numbers: Mapping[str, Array]) -> Learning:
+    """Settings with some numbers in place of what they have; arrays are welcome."""
+    changed = copy(learning)
+    for name, number in numbers.items():
+        object.__setattr__(changed, name, number)
+    return changed
 
 
 def shape_of(games: Game[Any, Any], rows: Rows, config: TrainConfig) -> PaddedShape:

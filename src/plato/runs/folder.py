@@ -8,12 +8,10 @@ state.safetensors         all that is needed to go on
 SUMMARY.md, curve.png     written at the end
 """
 
-import fcntl
 import json
-import os
 import platform
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ import numpy as np
 import plato
 from plato.configuration import read_toml, to_toml
 from plato.errors import PlatoError
-from plato.files import clear_partial, write_json, write_text
+from plato.files import held, write_json, write_text
 from plato.learners.config import RunName, TrainConfig
 from plato.policies.checkpoint import save_policy
 from plato.policies.padded import PaddedShape
@@ -63,20 +61,9 @@ class RunFolder:
         except PlatoError as error:
             raise PlatoError(f"{path}: {error}") from None
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> AbstractContextManager[None]:
         """Keeps other processes from training here, and removes what one left half."""
-        folder = os.open(self.path, os.O_RDONLY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            clear_partial(self.path)
-            yield
-        except BlockingIOError:
-            raise PlatoError(
-                f"{self.path}: is being trained by another process; wait for it to end."
-            ) from None
-        finally:
-            os.close(folder)  # lets go of the lock, as the end of the process does
+        return held(self.path, "trained")
 
     def save_state(self, learners: list[Any], update: int) -> None:
         """Writes all that is needed to go on."""

@@ -1,0 +1,75 @@
+"""`plato tune`: search a method's settings."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from plato.cli.console import console, set_up_jax
+from plato.errors import PlatoError
+from plato.learners.config import MethodName
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from plato.tuning.study import Standing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tune:
+    """Search the settings of a method with the paper's spaces, budget and objective.
+
+    The same command again goes on where it was stopped, to as many trials as are asked
+    for then.
+    """
+
+    method: MethodName = "plato"
+    """Whose settings."""
+    trials: int = 50
+    """Trials in all."""
+    setup: str = "wildfire-3x3-S3"
+    """What trials are trained and scored on."""
+    episodes: int = 2000
+    """Episodes that a trial trains for."""
+    validation: int = 15
+    """Episodes that give its score, on seeds that are never reported."""
+    together: int = 8
+    """Trials proposed at once; those of one shape are trained side by side."""
+    seed: int = 42
+    """Of the trainings and of the search."""
+    out: Path | None = None
+    """The folder of the search (default: tuning/ and the method)."""
+
+    def run(self) -> int:
+        set_up_jax()
+        from plato.tuning.study import Plan, search
+
+        if self.trials < 1 or self.together < 1:
+            raise PlatoError("--trials and --together must be at least 1.")
+        out = console()
+        settings = asdict(self)
+        plan = Plan(**{n: settings[n] for n in Plan.__dataclass_fields__})
+        folder = self.out or Path("tuning") / self.method
+        standing = search(
+            plan,
+            folder,
+            self.trials,
+            self.together,
+            lambda standing: _show(out, standing, self.trials),
+        )
+        if not standing.found:
+            raise PlatoError(f"{folder}: no trial came to a score.")
+        found = ", ".join(f"{n} {v:.3g}" for n, v in standing.found.items())
+        out.print(f"Best of {standing.done}: {standing.best:.2f} with {found}")
+        out.print(
+            f"Train with it: plato train --config {folder / 'best.toml'}",
+            soft_wrap=True,
+        )
+        return 0
+
+
+def _show(out: "Console", standing: "Standing", trials: int) -> None:
+    last = ", ".join(f"{score:.1f}" for score in standing.last)
+    out.print(
+        f"{standing.done}/{trials}  best {standing.best:.1f}  just now {last}",
+        soft_wrap=True,
+    )

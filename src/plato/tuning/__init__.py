@@ -1,0 +1,1 @@
+"""Hyperparameter search, with the same budget for every method."""

@@ -1,0 +1,190 @@
+"""The search itself: Optuna proposes, trials answer, and nothing is asked twice.
+
+A study is a folder:
+
+study.journal    every trial, written as it ends (Optuna's journal)
+best.toml        the best configuration so far, for `plato train --config`
+trials.csv       all finished trials, one a line
+"""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from plato.configuration import to_toml, whole_number
+from plato.domains.setups import load_setup
+from plato.errors import PlatoError
+from plato.files import held, write_text
+from plato.learners.config import MethodName
+from plato.tuning.spaces import SPACES, Choice, configuration
+from plato.tuning.trials import scores
+
+if TYPE_CHECKING:
+    import optuna
+
+
+CUT = "cut"
+"""Where a study keeps the numbers of trials that were killed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is searched, and with what budget. The defaults are the paper's."""
+
+    method: MethodName
+    setup: str = "wildfire-3x3-S3"
+    episodes: int = 2000
+    """That a trial trains for."""
+    validation: int = 15
+    """Episodes that give a trial's score, on seeds that are never reported."""
+    seed: int = 42
+    """Of the trainings and of the search."""
+
+    def __post_init__(self) -> None:
+        whole_number("episodes", self.episodes, 1)
+        whole_number("validation", self.validation, 1)
+        whole_number("seed", self.seed, 0)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a search goes, for whoever shows it."""
+
+    done: int
+    best: float
+    found: dict[str, float]
+    """The settings of the best trial."""
+    last: list[float]
+    """The scores of the trials that have just ended."""
+
+
+def search(
+    plan: Plan,
+    folder: Path,
+    trials: int,
+    together: int = 8,
+    report: Callable[[Standing], None] = lambda standing: None,
+) -> Standing:
+    """Goes on with the study in a folder until it has so many finished trials.
+
+    Trials that were under way when a process was killed are run again.
+    """
+    optuna = _optuna()
+    setup = load_setup(plan.setup)
+    steps = plan.episodes * setup.config.max_steps
+    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder, "searched"):
+        study = _open(optuna, plan, folder)
+        standing = _standing(study, [])
+        while (done := len(_finished(study))) < trials:
+            # Seeded by what is known already, so that a search that was stopped and
+            # one that was not propose alike.
+            study.sampler = optuna.samplers.TPESampler(
+                seed=plan.seed + done, constant_liar=True
+            )
+            asked = [
+                study.ask(_distributions(optuna, plan.method))
+                for _ in range(min(together, trials - done))
+            ]
+            answers = scores(
+                plan.method,
+                setup,
+                [trial.params for trial in asked],
+                steps=steps,
+                seed=plan.seed,
+                validation=plan.validation,
+            )
+            for trial, answer in zip(asked, answers, strict=True):
+                failed = math.isnan(answer)
+                state = optuna.trial.TrialState.FAIL if failed else None
+                study.tell(trial, None if failed else answer, state=state)
+            standing = _standing(study, answers)
+            _write(plan, folder, study, steps)
+            report(standing)
+    return standing
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise PlatoError(
+            "Searching needs Optuna; install it with: pip install 'plato-marl[tune]'"
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def _open(optuna: Any, plan: Plan, folder: Path) -> "optuna.Study":
+    backend = optuna.storages.journal.JournalFileBackend(str(folder / "study.journal"))
+    study = optuna.create_study(
+        storage=optuna.storages.JournalStorage(backend),
+        study_name="plato",
+        direction="maximize",
+        load_if_exists=True,
+    )
+    before = study.user_attrs.get("plan")
+    if before is None:
+        study.set_user_attr("plan", asdict(plan))
+    elif before != asdict(plan):
+        raise PlatoError(
+            f"{folder}: holds a search with other settings ({json.dumps(before)}); "
+            f"choose another --out."
+        )
+    states = optuna.trial.TrialState
+    for trial in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
+        study.set_user_attr(CUT, [*study.user_attrs.get(CUT, []), trial.number])
+        study.tell(trial.number, state=states.FAIL)
+        study.enqueue_trial(trial.params)
+    return study
+
+
+def _distributions(optuna: Any, method: MethodName) -> dict[str, Any]:
+    kinds = optuna.distributions
+    return {
+        name: kinds.CategoricalDistribution(of.sizes)
+        if isinstance(of, Choice)
+        else kinds.FloatDistribution(of.low, of.high, log=of.log)
+        for name, of in SPACES[method].items()
+    }
+
+
+def _finished(study: "optuna.Study") -> list["optuna.trial.FrozenTrial"]:
+    """Trials that came to an end by themselves, with a score or without."""
+    cut = study.user_attrs.get(CUT, [])
+    return [
+        trial
+        for trial in study.get_trials(deepcopy=False)
+        if trial.state.is_finished() and trial.number not in cut
+    ]
+
+
+def _standing(study: "optuna.Study", last: list[float]) -> Standing:
+    scored = [t for t in _finished(study) if t.value is not None]
+    if not scored:
+        return Standing(len(_finished(study)), float("nan"), {}, last)
+    best = max(scored, key=lambda trial: trial.value or -math.inf)
+    return Standing(len(_finished(study)), float(best.value or 0), best.params, last)
+
+
+def _write(plan: Plan, folder: Path, study: "optuna.Study", steps: int) -> None:
+    """The files beside the journal, anew."""
+    standing = _standing(study, [])
+    if standing.found:
+        config = configuration(
+            plan.method, plan.setup, standing.found, steps=steps, seed=plan.seed
+        )
+        write_text(folder / "best.toml", to_toml(config.to_mapping()))
+    rows = io.StringIO()
+    names = list(SPACES[plan.method])
+    table = csv.writer(rows, lineterminator="\n")
+    table.writerow(["trial", "score", *names])
+    for trial in _finished(study):
+        score = "" if trial.value is None else trial.value
+        table.writerow([trial.number, score, *(trial.params[n] for n in names)])
+    write_text(folder / "trials.csv", rows.getvalue())

@@ -1,0 +1,68 @@
+"""Trials: short trainings, side by side in one program where their shapes agree."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from plato.domains.setups import Setup
+from plato.evaluation.evaluate import evaluate
+from plato.evaluation.protocols import VALIDATION
+from plato.learners.config import MethodName, TrainConfig
+from plato.learners.program import Group
+from plato.tuning.spaces import SPACES, Range, configuration
+
+Found = Mapping[str, float]
+"""The value of each setting that is searched."""
+
+
+def scores(
+    method: MethodName,
+    setup: Setup,
+    trials: Sequence[Found],
+    *,
+    steps: int,
+    seed: int,
+    validation: int,
+) -> list[float]:
+    """The mean validation return of each trial; NaN where its training broke down."""
+    configs = [
+        configuration(method, setup.name, found, steps=steps, seed=seed)
+        for found in trials
+    ]
+    numbers = [name for name, of in SPACES[method].items() if isinstance(of, Range)]
+    together: dict[TrainConfig, list[int]] = {}
+    for i, config in enumerate(configs):
+        together.setdefault(_shape(config, numbers), []).append(i)
+    result = np.full(len(trials), np.nan)
+    for members in together.values():
+        values = {name: [trials[i][name] for i in members] for name in numbers}
+        found = _train(configs[members[0]], setup, values)
+        result[members] = [_score(policy, setup, validation) for policy in found]
+    return result.tolist()
+
+
+def _shape(config: TrainConfig, numbers: Sequence[str]) -> TrainConfig:
+    """The configuration without what programs can have as data."""
+    blank = replace(config.learning, **dict.fromkeys(numbers, 0.0))
+    return replace(config, learning=blank)
+
+
+def _train(config: TrainConfig, setup: Setup, values: Mapping[str, Sequence[float]]):
+    arrays = {name: jnp.asarray(column) for name, column in values.items()}
+    count = len(next(iter(values.values())))
+    # A seed of its own for each would be luck that the search mistakes for merit.
+    group = Group(config, {setup.name: setup}, config.runs * count, arrays)
+    learner = group.start()
+    for _ in range(config.learning.updates):
+        learner, _ = group.advance(learner)
+    return group.policies(learner)
+
+
+def _score(policy, setup: Setup, episodes: int) -> float:
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(policy)):
+        return float("nan")
+    played = evaluate(policy, setup, episodes=episodes, seed=VALIDATION.start)
+    return float(played.metrics["return"].mean())

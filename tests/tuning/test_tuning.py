@@ -1,0 +1,181 @@
+"""The search: the paper's spaces, trials side by side, and studies that go on."""
+
+import csv
+import math
+import sys
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from plato.configuration import read_toml
+from plato.domains.setups import load_setup
+from plato.errors import PlatoError
+from plato.learners.baseline_configs import DicgLearning
+from plato.learners.config import METHODS, TrainConfig
+from plato.learners.program import Group
+from plato.policies.baseline_configs import DicgConfig
+from plato.tuning import study
+from plato.tuning.spaces import SPACES, Choice, Range, configuration
+from plato.tuning.study import Plan, search
+from plato.tuning.trials import scores
+
+SETUP = "wildfire-2x3-S3"
+
+
+def middle(method) -> dict[str, float]:
+    """A trial from the middle of a method's space."""
+    return {
+        name: of.sizes[0] if isinstance(of, Choice) else (of.low * of.high) ** 0.5
+        for name, of in SPACES[method].items()
+    }
+
+
+def test_the_spaces_are_the_papers():
+    widths, sizes = (
+        {m: SPACES[m][name] for m in SPACES} for name in ("hidden", "batch")
+    )
+    assert widths["plato"] == widths["dgn"] == widths["dicg"] == Choice((64, 128, 256))
+    assert widths["mohito"] == Choice((32, 64, 128))
+    assert sizes["plato"] == Choice((512, 1024, 2048, 4096))
+    assert sizes["dicg"] == Choice((512, 1024, 2048))
+    assert SPACES["plato"]["actor_rate"] == Range(1e-5, 1e-2, log=True)
+    assert SPACES["dgn"]["rate"] == Range(1e-4, 1e-2, log=True)
+    assert SPACES["mohito"]["critic_rate"] == Range(1e-5, 1e-3, log=True)
+    for method, space in SPACES.items():
+        halves = METHODS[method]
+        for name, of in space.items():
+            # The default of what is searched lies within what is searched.
+            if isinstance(of, Range):
+                assert of.low <= getattr(halves.learning(), name) <= of.high
+
+
+@pytest.mark.parametrize("method", SPACES)
+def test_every_trial_has_the_same_budget(method):
+    for batch in SPACES[method]["batch"].sizes:
+        found = middle(method) | {"batch": batch}
+        config = configuration(method, SETUP, found, steps=200_000, seed=1)
+        learning = config.learning
+        a_round = learning.games * learning.steps
+        assert 200_000 - a_round < learning.updates * a_round <= 200_000
+        if method == "plato":
+            assert a_round == batch
+        elif method == "dicg":
+            assert abs(a_round - batch) <= 200
+        else:
+            assert learning.batch == batch
+    with pytest.raises(PlatoError, match="ask for more episodes"):
+        configuration(method, SETUP, middle(method), steps=10, seed=1)
+
+
+def test_settings_as_data_are_the_settings():
+    """Two learning rates in one program: each learns as it would with its own."""
+    config = TrainConfig(
+        setups=(SETUP,),
+        networks=DicgConfig(hidden=8, policy=(8,), critic_hidden=8),
+        learning=DicgLearning(games=3, steps=10, updates=2, epochs=1),
+    )
+    setups, rates = {SETUP: load_setup(SETUP)}, [1e-3, 1e-2]
+    both = Group(config, setups, config.runs * 2, {"rate": jnp.asarray(rates)})
+    learner, _ = both.advance(both.start())
+    together = both.policies(learner)
+    for rate, found in zip(rates, together, strict=True):
+        own = replace(config, learning=replace(config.learning, rate=rate))
+        alone = Group(own, setups, config.runs)
+        learner, _ = alone.advance(alone.start())
+        (expected,) = alone.policies(learner)
+        for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_trials_are_trained_and_scored():
+    trial = middle("dicg") | {"hidden": 64, "batch": 512, "rate": 1e-3}
+    broken = trial | {"rate": math.nan}
+    found = scores(
+        "dicg",
+        load_setup(SETUP),
+        [trial, broken],
+        steps=6 * 100 * 2,
+        seed=3,
+        validation=4,
+    )
+    assert math.isfinite(found[0])
+    assert math.isnan(found[1])
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Studies alone: what is asked, with a score that is best for small rates."""
+    trials: list[dict[str, float]] = []
+
+    def score(method, setup, found, **budget):
+        assert (budget["steps"], budget["validation"]) == (2000 * 100, 15)
+        trials.extend(found)
+        return [-abs(math.log10(one["rate"]) + 4) for one in found]
+
+    monkeypatch.setattr(study, "scores", score)
+    return trials
+
+
+def test_a_search_goes_on_and_asks_nothing_twice(asked, tmp_path):
+    plan = Plan(method="dicg")
+    first = search(plan, tmp_path, 5, together=2)
+    assert first.done == len(asked) == 5
+    search(plan, tmp_path, 5)
+    assert len(asked) == 5
+    last = search(plan, tmp_path, 12, together=3)
+    assert last.done == len(asked) == 12
+    assert last.best == max(-abs(math.log10(one["rate"]) + 4) for one in asked)
+    config = TrainConfig.from_mapping(read_toml(tmp_path / "best.toml"))
+    assert config.method == "dicg"
+    assert config.learning.rate == pytest.approx(last.found["rate"])
+    lines = (tmp_path / "trials.csv").read_text().splitlines()
+    rows = list(csv.DictReader(lines))
+    assert [float(row["rate"]) for row in rows] == [one["rate"] for one in asked]
+    for one in asked:
+        assert 1e-5 <= one["rate"] <= 1e-2
+        assert one["hidden"] in (64, 128, 256)
+
+
+def test_trials_that_were_killed_are_run_again(asked, tmp_path, monkeypatch):
+    plan = Plan(method="dicg")
+
+    class Killed(BaseException):
+        pass
+
+    def die(method, setup, found, **budget):
+        asked.extend(found)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(study, "scores", die)
+        with pytest.raises(Killed):
+            search(plan, tmp_path, 4, together=2)
+    lost = list(asked)
+    asked.clear()
+    assert search(plan, tmp_path, 4, together=2).done == 4
+    assert asked[:2] == lost
+    assert len(asked) == 4
+
+
+def test_trials_that_break_down_count_and_are_not_the_best(tmp_path, monkeypatch):
+    answers = iter([math.nan, 1.0, math.nan])
+    monkeypatch.setattr(study, "scores", lambda *a, **k: [next(answers)])
+    standing = search(Plan(method="dgn"), tmp_path, 3, together=1)
+    assert standing.done == 3
+    assert standing.best == 1.0
+
+
+def test_what_cannot_be_searched_is_refused(asked, tmp_path, monkeypatch):
+    search(Plan(method="dicg"), tmp_path, 1)
+    with pytest.raises(PlatoError, match="a search with other settings"):
+        search(Plan(method="dicg", episodes=10), tmp_path, 1)
+    with pytest.raises(PlatoError, match="validation must be from 1"):
+        Plan(method="dicg", validation=0)
+    with pytest.raises(PlatoError, match="no setup"):
+        search(Plan(method="dicg", setup="nowhere"), tmp_path / "b", 1)
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(PlatoError, match=r"plato-marl\[tune\]"):
+        search(Plan(method="dicg"), tmp_path / "c", 1)
