@@ -31,12 +31,12 @@ def test_rules_by_the_papers_protocol(plato):
     assert result.returncode == 0, result.stderr
     assert "wildfire-2x3-S3, paper protocol" in result.stdout
     assert "64.00 ± 0.00*" in result.stdout
-    assert "paper noise, actions sampled" in result.stdout
+    assert "paper noise, actions as each method" in result.stdout
 
 
 def test_runs_by_the_fields_protocol_with_plots(plato, run, tmp_path):
     result = plato(
-        *("compare", f"PLATO={run}", *RULES, "--greedy", "--plots", "plots"),
+        *("compare", f"PLATO={run}", *RULES, "--actions", "greedy", "--plots", "plots"),
         *("--optimum", "known", "--episodes", 10),
     )
     assert result.returncode == 0, result.stderr

@@ -113,8 +113,8 @@ def test_a_given_policy_just_plays():
 def test_greedy_reaches_the_policies(additive):
     (method,) = contestants_of([str(additive)])
     sampled, greedy = (
-        Examiner(protocol("paper", episodes=10, greedy=g)).result(method, HOME)
-        for g in (False, True)
+        Examiner(protocol("paper", episodes=10, actions=how)).result(method, HOME)
+        for how in ("sampled", "greedy")
     )
     assert (sampled.episodes("return") != greedy.episodes("return")).any()
     # One stream of noise and no draws of its own: every episode is the same.

@@ -41,7 +41,7 @@ def transfer(additive):
     """A method and a rule on one transfer setup, by the field's protocol."""
     contestants = contestants_of([f"PLATO={additive}"])
     contestants.append(Contestant("noop", policy="noop"))
-    examiner = Examiner(protocol("field", episodes=10, greedy=True))
+    examiner = Examiner(protocol("field", episodes=10, actions="greedy"))
     setup = load_setup("wildfire-3x3-S3-transfer")
     curves = {(c.name, setup.name): examiner.curves(c, setup) for c in contestants}
     return compare(contestants, [setup], examiner), curves

@@ -4,6 +4,7 @@ import csv
 import math
 import sys
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -54,10 +55,12 @@ def test_the_spaces_are_the_papers():
 
 @pytest.mark.parametrize("method", SPACES)
 def test_every_trial_has_the_same_budget(method):
-    for batch in SPACES[method]["batch"].sizes:
+    batches = SPACES[method]["batch"]
+    assert isinstance(batches, Choice)
+    for batch in batches.sizes:
         found = middle(method) | {"batch": batch}
         config = configuration(method, SETUP, found, steps=200_000, seed=1)
-        learning = config.learning
+        learning: Any = config.learning
         a_round = learning.games * learning.steps
         assert 200_000 - a_round < learning.updates * a_round <= 200_000
         if method == "plato":
@@ -129,8 +132,9 @@ def test_a_search_goes_on_and_asks_nothing_twice(asked, tmp_path):
     assert last.done == len(asked) == 12
     assert last.best == max(-abs(math.log10(one["rate"]) + 4) for one in asked)
     config = TrainConfig.from_mapping(read_toml(tmp_path / "best.toml"))
+    learning: Any = config.learning
     assert config.method == "dicg"
-    assert config.learning.rate == pytest.approx(last.found["rate"])
+    assert learning.rate == pytest.approx(last.found["rate"])
     lines = (tmp_path / "trials.csv").read_text().splitlines()
     rows = list(csv.DictReader(lines))
     assert [float(row["rate"]) for row in rows] == [one["rate"] for one in asked]

@@ -64,8 +64,9 @@ class Evaluate:
     """noop, random, weakest, strongest, weakest-released, strongest-released,
     assignment (a planner), optimal (solved exactly), or the path of a checkpoint, of a
     solution or of a run; may be repeated."""
-    greedy: bool = False
-    """Trained policies take their likeliest action instead of drawing one."""
+    actions: Literal["own", "sampled", "greedy"] = "own"
+    """How trained policies take them: as each method's source does (PLATO draws, the
+    baselines take the likeliest), drawn wherever a policy can, or the likeliest."""
     episodes: int = 50
     """Episodes for each policy and setup."""
     seed: int = 200
@@ -88,7 +89,7 @@ class Evaluate:
         setups = [load_setup(name) for name in self.setup]
         # All of them before the first is played: what is wrong is said at once.
         players = [
-            (setup, name, named_policy(name, setup, greedy=self.greedy))
+            (setup, name, named_policy(name, setup, actions=self.actions))
             for setup in setups
             for name in self.policy
         ]

@@ -43,8 +43,9 @@ class Compare:
     intervals; paper: three checkpoints of each training, paired tests over seeds."""
     noise: Literal["protocol", "independent", "paper"] = "protocol"
     """The protocol's own (field: independent, paper: paper), or one of the two."""
-    greedy: bool = False
-    """Trained policies take their likeliest action instead of drawing one."""
+    actions: Literal["own", "sampled", "greedy"] = "own"
+    """How trained policies take them: as each method's source does (PLATO draws, the
+    baselines take the likeliest), drawn wherever a policy can, or the likeliest."""
     metric: Repeated[str] = ()
     """return, reward_per_fight, noop_percent, burnouts, putouts, zero_suppressant,
     new_fires (default: all); the first one is aggregated; may be repeated."""
@@ -78,7 +79,7 @@ class Compare:
             protocol(
                 self.protocol,
                 noise=None if self.noise == "protocol" else self.noise,
-                greedy=self.greedy,
+                actions=self.actions,
                 seed=self.seed,
                 episodes=self.episodes,
             )

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from plato.evaluation.evaluate import Evaluation, evaluate
+from plato.evaluation.evaluate import Evaluation, acting, evaluate
 from plato.evaluation.tables import evaluation_table
 from plato.policies.checkpoint import load_policy
 from plato.runs.folder import RunFolder
@@ -60,7 +60,7 @@ def evaluate_runs(folder: RunFolder) -> list[Evaluation]:
     config = folder.config()
     results = []
     for run in config.runs:
-        policy = load_policy(folder.checkpoints(run)[-1])
+        policy = acting(load_policy(folder.checkpoints(run)[-1]), "own")
         for setup in run.setups:
             name = f"{config.method} seed {run.seed}"
             results.append(evaluate(policy, setup, noise=config.noise, name=name))

@@ -22,6 +22,8 @@ from plato.evaluation.episodes import play_all
 from plato.evaluation.metrics import EpisodeMetrics, episode_metrics, mean_and_std
 from plato.game import Game, stack
 from plato.policies.checkpoint import load_policy
+from plato.policies.dicg import DicgActor
+from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
 from plato.policies.rules import RulePolicy, uniform
 from plato.seeding import SEEDS, seed_keys
@@ -132,8 +134,13 @@ ASSIGNMENT = "assignment"
 """The name of the planner that knows the rules."""
 
 
+Actions: TypeAlias = Literal["own", "sampled", "greedy"]
+"""How trained policies take their actions: as their sources do (a pointer draws them,
+the baselines take the likeliest), drawn wherever a policy can, or the likeliest."""
+
+
 def named_policy(
-    name: str, setup: Setup | Game[Any, Any], *, greedy: bool = False
+    name: str, setup: Setup | Game[Any, Any], *, actions: Actions = "own"
 ) -> Policy[Any]:
     """The policy that goes by a name: a rule, the planner or the optimal one of a
     setup, a checkpoint or solution on disk, or the last policy of a finished run.
@@ -153,14 +160,24 @@ def named_policy(
         )
     path = _last_checkpoint(path)
     if name != OPTIMAL and read_header(path).get("kind") != optimal.KIND:
-        policy = load_policy(path)
-        # Methods that never draw their actions have nothing to switch.
-        return replace(policy, greedy=greedy) if hasattr(policy, "greedy") else policy
+        return acting(load_policy(path), actions)
     if not isinstance(setup, Setup):
         raise PlatoError("The optimal policy is known for setups, not for any game.")
     if name == OPTIMAL:
         return optimal.solve_exactly(setup.config)
     return optimal.load_optimal(path, setup.config)
+
+
+def acting(policy: Policy[Any], actions: Actions) -> Policy[Any]:
+    """A trained policy that takes its actions as asked.
+
+    Those that never draw them (DGN, MOHITO) take the likeliest whatever is asked.
+    """
+    if isinstance(policy, PointerActor):
+        return replace(policy, greedy=actions == "greedy")
+    if isinstance(policy, DicgActor):
+        return replace(policy, greedy=actions != "sampled")
+    return policy
 
 
 def _planner(setup: Setup | Game[Any, Any]) -> AssignmentPolicy:

@@ -56,7 +56,13 @@ def _field(comparison: Comparison) -> list[str]:
 
 
 def _how(comparison: Comparison) -> str:
-    return f"{comparison.protocol.noise} noise, actions {comparison.protocol.actions}."
+    taken = {
+        "own": "actions as each method's source takes them (PLATO's drawn, the "
+        "baselines' likeliest)",
+        "sampled": "actions sampled",
+        "greedy": "actions greedy",
+    }[comparison.protocol.actions]
+    return f"{comparison.protocol.noise} noise, {taken}."
 
 
 def _drawn(comparison: Comparison) -> str:

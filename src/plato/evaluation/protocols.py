@@ -17,7 +17,7 @@ from plato.configuration import whole_number
 from plato.domains.setups import Setup, load_setup
 from plato.errors import PlatoError
 from plato.evaluation.contestants import Checkpoint, Contestant, Training
-from plato.evaluation.evaluate import NoiseProtocol, evaluate, named_policy
+from plato.evaluation.evaluate import Actions, NoiseProtocol, evaluate, named_policy
 from plato.evaluation.metrics import EpisodeMetrics
 from plato.policies.policy import Policy
 from plato.seeding import SEEDS
@@ -36,17 +36,13 @@ class Protocol:
 
     name: ProtocolName
     noise: NoiseProtocol
-    greedy: bool
+    actions: Actions
     seeds: range
     """Those of the episodes that are reported."""
     choosing: range
     """Those of the episodes on which checkpoints are chosen."""
     chosen: int
     """Checkpoints that play for each training."""
-
-    @property
-    def actions(self) -> str:
-        return "greedy" if self.greedy else "sampled"
 
     def candidates(self, training: Training) -> list[Checkpoint]:
         """The checkpoints of a training that may be chosen."""
@@ -55,8 +51,8 @@ class Protocol:
 
 
 _DEFAULTS = {
-    "paper": Protocol("paper", "paper", False, range(200, 250), range(200, 250), 3),
-    "field": Protocol("field", "independent", False, range(200, 1200), VALIDATION, 1),
+    "paper": Protocol("paper", "paper", "own", range(200, 250), range(200, 250), 3),
+    "field": Protocol("field", "independent", "own", range(200, 1200), VALIDATION, 1),
 }
 
 
@@ -64,7 +60,7 @@ def protocol(
     name: ProtocolName,
     *,
     noise: NoiseProtocol | None = None,
-    greedy: bool = False,
+    actions: Actions = "own",
     seed: int | None = None,
     episodes: int | None = None,
 ) -> Protocol:
@@ -87,7 +83,7 @@ def protocol(
     return replace(
         default,
         noise=noise or default.noise,
-        greedy=greedy,
+        actions=actions,
         seeds=seeds,
         choosing=choosing,
     )
@@ -220,10 +216,10 @@ class Examiner:
         """A given policy; what its name stands for may depend on the setup."""
         key = (contestant.name, setup.name)
         if key not in self._given:
-            given, greedy = contestant.policy, self.protocol.greedy
+            given, actions = contestant.policy, self.protocol.actions
             assert given is not None
             self._given[key] = (
-                named_policy(given, setup, greedy=greedy)
+                named_policy(given, setup, actions=actions)
                 if isinstance(given, str)
                 else given
             )
@@ -240,8 +236,8 @@ class Examiner:
     ) -> EpisodeMetrics:
         key = (checkpoint.path, setup.name, seeds)
         if key not in self._played:
-            path, greedy = str(checkpoint.path), self.protocol.greedy
-            policy = named_policy(path, setup, greedy=greedy)
+            path, actions = str(checkpoint.path), self.protocol.actions
+            policy = named_policy(path, setup, actions=actions)
             self._play(checkpoint.path, policy, setup, seeds)
         return self._played[key]
 

@@ -18,6 +18,7 @@ def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
     about = json.loads((folder.path / "environment.json").read_text())
     first = results[0]
     last = first.first_seed + first.episodes - 1
+    taken = "actions drawn" if config.method == "plato" else "likeliest actions"
     header = ["setup", "policy", *(METRICS[name].label for name in METRICS)]
     rows = [header, ["---"] * 2 + ["---:"] * len(METRICS)]
     for result in results:
@@ -33,7 +34,7 @@ def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
         f"settings: `config.toml`.",
         "",
         *(["![Learning curves](curve.png)", ""] if with_curve else []),
-        f"The last policies, sampled, over {first.episodes} episodes (seeds "
+        f"The last policies, {taken}, over {first.episodes} episodes (seeds "
         f"{first.first_seed}–{last}, {first.noise} noise), mean ± sample standard "
         f"deviation:",
         "",

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from plato.domains.setups import Setup
-from plato.evaluation.evaluate import evaluate
+from plato.evaluation.evaluate import acting, evaluate
 from plato.evaluation.protocols import VALIDATION
 from plato.learners.config import MethodName, TrainConfig
 from plato.learners.program import Group
@@ -64,5 +64,6 @@ def _train(config: TrainConfig, setup: Setup, values: Mapping[str, Sequence[floa
 def _score(policy, setup: Setup, episodes: int) -> float:
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(policy)):
         return float("nan")
-    played = evaluate(policy, setup, episodes=episodes, seed=VALIDATION.start)
+    player = acting(policy, "own")
+    played = evaluate(player, setup, episodes=episodes, seed=VALIDATION.start)
     return float(played.metrics["return"].mean())
