@@ -75,7 +75,7 @@ def main() -> None:
         f"Time per step, default actor and critic, {machine()}, jax {jax.__version__}"
     )
     for name, step in parts.items():
-        print(f"\n| {name} | tasks | time |\n|---:|---:|---:|")
+        print(f"\n| agents | tasks | {name} |\n|---:|---:|---:|")
         by_team, by_load = [], []
         for agents in teams:
             by_team.append(seconds(step, moment(agents, 100)))

@@ -22,7 +22,7 @@ from plato.learners.program import Program
 
 
 def measure(config: TrainConfig, seconds: float) -> tuple[float, float]:
-    """Steps per second and seconds until the first update is done."""
+    """Steps per second, and how much longer the first update takes than a later one."""
     setups = {name: load_setup(name) for name in config.setups}
     begin = time.perf_counter()
     program = Program(config, setups)
@@ -39,7 +39,7 @@ def measure(config: TrainConfig, seconds: float) -> tuple[float, float]:
         jax.block_until_ready(learner)
         updates += 1
     took = time.perf_counter() - begin
-    return updates * program.steps_per_update / took, compiling
+    return updates * program.steps_per_update / took, compiling - took / updates
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
     print(f"{options.setup}, training, {machine()}, jax {jax.__version__}\n")
-    print("| method | games | steps/s | first update | whole run |")
+    print("| method | games | steps/s | compile | whole run |")
     print("|---|---:|---:|---:|---:|")
     for method in options.methods:
         halves = METHODS[method]

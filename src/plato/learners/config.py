@@ -16,7 +16,7 @@ from plato.policies.mohito_config import MohitoConfig
 class MappoConfig:
     """How to learn."""
 
-    games: int = 256
+    games: int = 128
     """Games played side by side."""
     steps: int = 100
     """Steps of each game between two updates."""
@@ -32,15 +32,15 @@ class MappoConfig:
     """GAE's lambda."""
     clip: float = 0.2
     """PPO's clip range, for the policy's ratio and for (normalised) values."""
-    entropy: float = 0.1
+    entropy: float = 0.2
     """Weight of the entropy bonus at the start."""
     entropy_end: float = 0.001
     """The same at the end."""
     entropy_fall: Literal["geometric", "linear"] = "geometric"
     """How it falls in between."""
-    actor_rate: float = 5e-4
+    actor_rate: float = 1.5e-3
     """Learning rate of the actor."""
-    critic_rate: float = 9e-4
+    critic_rate: float = 1.5e-3
     """Learning rate of the critic."""
     rate_end: float = 0.05
     """What is left of both learning rates at the end; they fall linearly."""

@@ -118,8 +118,8 @@ class AgentPointer(Team):
         return weights, own, public
 
 
-LARGEST_MIX = 2**27
-"""Numbers that all pairs of queries and keys may take at once."""
+LARGEST_MIX = 2**20
+"""Numbers that pairs of queries and keys may take at once: about what a cache holds."""
 
 
 def additive_scores(
