@@ -48,7 +48,9 @@ DRAWN_FEATURES = Features(agent=3, task=2, actions=2)
 
 def edges_of(graph: Graph) -> set[tuple[int, int]]:
     """(from, to) of every edge of one graph."""
-    return {(int(j), int(i)) for i, j in np.argwhere(np.asarray(graph.edges))}
+    edges = {(int(j), int(i)) for i, j in np.argwhere(np.asarray(graph.edges))}
+    assert {to for _, to in edges} <= set(graph.pointed_at)
+    return edges
 
 
 def one(graphs: Graph, index: int) -> Graph:
@@ -122,8 +124,11 @@ def random_graph(seed: int, nodes: int = 7, size: int = 3) -> Graph:
     random = np.random.default_rng(seed)
     valid = random.random(nodes) < 0.7
     edges = (random.random((nodes, nodes)) < 0.4) & valid[:, None] & valid[None, :]
+    edges[[1, 4]] = False  # to these no edge leads
     features = random.normal(size=(nodes, size)).astype(np.float32)
-    return Graph(*map(jnp.asarray, (features, valid, edges)))
+    pointed_at = tuple(i for i in range(nodes) if i not in (1, 4))
+    arrays = jnp.asarray(features), jnp.asarray(valid), jnp.asarray(edges)
+    return Graph(*arrays, pointed_at)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -144,7 +149,7 @@ def test_attention_is_gatv2_edge_by_edge(seed):
             weights = np.exp(scores) / np.exp(scores).sum()
             read = sum(w * s for w, s in zip(weights, sources, strict=True))
             expected[i, 4 * h : 4 * h + 4] = read + p.bias[h]
-    found = layer(graph.nodes, graph.valid, graph.edges)
+    found = layer(graph, graph.nodes)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 

@@ -66,6 +66,11 @@ class Layout(NamedTuple):
         return self.myself + 1
 
     @property
+    def pointed_at(self) -> tuple[int, ...]:
+        """Nodes that edges lead to: tasks, verbs and others only speak."""
+        return (*range(self.hyperedges.stop), self.myself)
+
+    @property
     def critic_nodes(self) -> int:
         """Nodes that an agent's graph has in that of the critics: all but `others`."""
         return self.nodes - self.agents
@@ -86,6 +91,8 @@ class Graph(eqx.Module):
     valid: Bool[Array, "*graph node"]
     edges: Bool[Array, "*graph node node"]
     """From the node of the second axis to that of the first; without self-loops."""
+    pointed_at: tuple[int, ...] = eqx.field(static=True)
+    """The nodes that any edge may lead to."""
 
 
 class CriticGraph(eqx.Module):
@@ -134,7 +141,7 @@ def observation_graph(seen: Observation, agent: Int[Array, ""]) -> Graph:
     edges = _edges(layout, offered)
     edges &= valid[:, None] & valid[None, :]
     nodes = jnp.where(valid[:, None], _nodes(seen, agent, layout), 0.0)
-    return Graph(nodes, valid, edges)
+    return Graph(nodes, valid, edges, layout.pointed_at)
 
 
 def _nodes(
@@ -210,8 +217,10 @@ def critic_graph(
     edges &= flat[:, None] & flat[None, :] & ~jnp.eye(flat.shape[0], dtype=bool)
 
     others = jnp.sum(graphs.valid[:, layout.others], axis=1) * members
+    of_one = (*range(spread), nodes - 1)
+    pointed_at = tuple(agent * nodes + i for agent in range(agents) for i in of_one)
     return CriticGraph(
-        graph=Graph(features.reshape(agents * nodes, -1), flat, edges),
+        graph=Graph(features.reshape(agents * nodes, -1), flat, edges, pointed_at),
         hyperedges=nodes * jnp.arange(agents),
         members=members,
         left_out=jnp.cumsum(others) - others,

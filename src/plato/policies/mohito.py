@@ -8,6 +8,7 @@ their number. How they learn is not here.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from plato.game import Observation, how_many
@@ -61,21 +62,27 @@ class Attention(eqx.Module):
         )
 
     def __call__(
-        self,
-        nodes: Float[Array, "node in"],
-        valid: Bool[Array, " node"],
-        edges: Bool[Array, "node node"],
+        self, graph: Graph, nodes: Float[Array, "node in"]
     ) -> Float[Array, "node size"]:
-        """New features, the heads' side by side; 0 where there is no node."""
-        to = jnp.einsum("ni,iho->nho", nodes, self.to) + self.to_bias[None]
+        """New features, the heads' side by side; 0 where there is no node.
+
+        What no edge leads to attends to itself alone; scores are for the others.
+        """
+        count, rows = nodes.shape[0], np.asarray(graph.pointed_at, int)
+        valid, edges = graph.valid, graph.edges[rows]
+        to = jnp.einsum("ni,iho->nho", nodes[rows], self.to) + self.to_bias[None]
         source = jnp.einsum("ni,iho->nho", nodes, self.source) + self.source_bias[None]
         mixed = jax.nn.leaky_relu(to[:, None] + source[None, :], ATTENTION_SLOPE)
         scores = jnp.einsum("ijho,ho->hij", mixed, self.score)
-        itself = jnp.eye(nodes.shape[0], dtype=bool)
-        mask = (edges | itself) & valid[:, None] & valid[None, :]
+        itself = np.eye(count, dtype=bool)[rows]
+        mask = (edges | itself) & valid[rows][:, None] & valid[None, :]
         weights = masked_softmax(scores, jnp.broadcast_to(mask[None], scores.shape))
-        read = jnp.einsum("hij,jho->iho", weights, source) + self.bias[None]
-        return jnp.where(valid[:, None], read.reshape(nodes.shape[0], -1), 0.0)
+        read = jnp.einsum("hij,jho->iho", weights, source)
+        # A row of what was read where there is one, else the node's own.
+        place = np.arange(len(rows), len(rows) + count)
+        place[rows] = np.arange(len(rows))
+        heard = jnp.concatenate([read, source])[place] + self.bias[None]
+        return jnp.where(valid[:, None], heard.reshape(count, -1), 0.0)
 
 
 class GraphNorm(eqx.Module):
@@ -129,9 +136,9 @@ class GraphNetwork(eqx.Module):
         nodes = graph.nodes
         *layers, last = self.layers
         for layer, norm in zip(layers, self.norms, strict=True):
-            nodes = norm(layer(nodes, graph.valid, graph.edges), graph.valid)
+            nodes = norm(layer(graph, nodes), graph.valid)
             nodes = jax.nn.leaky_relu(nodes, self.slope)
-        return last(nodes, graph.valid, graph.edges)
+        return last(graph, nodes)
 
 
 def per_agent(
