@@ -35,3 +35,26 @@ settings.load_profile("plato")
 def plato(tmp_path):
     """Runs `plato …` in an empty folder."""
     return partial(run_plato, tmp_path)
+
+
+QUICKLY_COMPILED = {
+    "evaluation",
+    "learners",
+    "policies",
+    "properties",
+    "runs",
+    "tuning",
+}
+"""Folders whose programs are many and small, and run for less time than they compile.
+
+The others hold the dynamics to recorded numbers: they run what users run.
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_quickly(request):
+    """Compiles without most optimisations where that saves time."""
+    quickly = request.path.parent.name in QUICKLY_COMPILED
+    jax.config.update("jax_disable_most_optimizations", quickly)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)

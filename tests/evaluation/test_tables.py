@@ -81,7 +81,7 @@ def test_metrics_of_a_single_setup_stand_side_by_side(transfer):
 
 def test_the_note_says_how_numbers_were_made(paper, transfer):
     note = report(paper).note
-    for words in ("Paper's protocol", "seeds 200–249", "paper noise", "sampled"):
+    for words in ("Paper's protocol", "seeds 200–249", "paper noise", "drawn"):
         assert words in note
     assert "p < 0.05/2 = 0.025" in note
     note = report(transfer[0]).note
