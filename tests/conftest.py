@@ -25,7 +25,7 @@ settings.register_profile(
     "plato",
     deadline=None,  # the first example compiles
     derandomize=True,
-    max_examples=int(os.environ.get("PLATO_EXAMPLES", "50")),
+    max_examples=int(os.environ.get("PLATO_EXAMPLES", "30")),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("plato")
