@@ -15,13 +15,12 @@ from plato.errors import PlatoError
 from plato.game import stack
 from plato.learners.baseline_configs import DgnLearning
 from plato.learners.dgn import (
-    Explorer,
     create_dgn,
     dgn_loss,
     epsilon_at,
-    transitions,
     update_dgn,
 )
+from plato.learners.exploration import Explorer, transitions
 from plato.learners.replay import Replay
 from plato.learners.rollout import rollout
 from plato.policies.baseline_configs import DgnConfig

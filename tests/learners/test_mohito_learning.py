@@ -14,9 +14,8 @@ from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
 from plato.game import stack
 from plato.learners.baseline_configs import MohitoLearning
-from plato.learners.dgn import transitions
+from plato.learners.exploration import Explorer, transitions
 from plato.learners.mohito import (
-    Explorer,
     MohitoNetworks,
     actor_loss,
     create_mohito,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from moments import FEATURES, ROWS, moments, rearranged, with_spare_rows
 from plato.errors import PlatoError
 from plato.game import Observation
+from plato.learners.exploration import Explorer
 from plato.policies.hypergraph import (
     Graph,
     Layout,
@@ -190,7 +191,9 @@ def test_spare_rows_and_the_order_of_tasks_change_nothing(seen, random):
 
 
 act = jax.jit(lambda key, seen: ACTORS.act(key, seen, None)[0])
-explore = jax.jit(lambda *args: ACTORS.explore(*args))
+explore = jax.jit(
+    lambda key, seen, epsilon: Explorer(ACTORS, epsilon).explore(key, seen, None)[0]
+)
 
 
 @given(moments(away=True), st.integers(0, 9))

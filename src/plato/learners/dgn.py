@@ -14,11 +14,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from plato.game import Game, Observation, select
+from plato.game import Game, select
 from plato.learners.baseline_configs import DgnLearning
+from plato.learners.exploration import Explorer, empty_memory, transitions
 from plato.learners.replay import Replay, Transition
-from plato.learners.rollout import Experience, Stage, rollout, set_the_stage
-from plato.masking import masked_mean, sample
+from plato.learners.rollout import Stage, rollout, set_the_stage
+from plato.masking import masked_mean
 from plato.policies.baseline_configs import DgnConfig
 from plato.policies.dgn import DgnActor, divergence
 from plato.policies.padded import PaddedShape
@@ -35,27 +36,6 @@ class DgnLearner(eqx.Module):
     update: Int[Array, ""]
 
 
-class Explorer(eqx.Module):
-    """The actor, but each agent does anything it may with a chance of epsilon."""
-
-    actor: DgnActor
-    epsilon: Float[Array, ""]
-
-    def start(self, agents: int) -> None:
-        return self.actor.start(agents)
-
-    def explore(
-        self, key: PRNGKeyArray, observation: Observation, memory: None
-    ) -> tuple[Int[Array, " agent"], None, None]:
-        k_whether, k_what = jax.random.split(key)
-        best, _ = self.actor.act(key, observation, memory)
-        count = best.shape[0]
-        offered = observation.action_mask.astype(jnp.float32)
-        anything = sample(offered, jax.random.uniform(k_what, (count,)))
-        strays = jax.random.uniform(k_whether, (count,)) < self.epsilon
-        return jnp.where(strays, anything, best), None, None
-
-
 def create_dgn(
     config: DgnLearning,
     network: DgnConfig,
@@ -70,16 +50,11 @@ def create_dgn(
     parameters: Any = actor
     explorer = Explorer(actor, jnp.ones(()))
     stage = set_the_stage(games, explorer, game_key)
-
-    def one_step() -> Transition:
-        _, step = rollout(games, explorer, stage, game_key, 1)
-        return jax.tree.map(lambda leaf: leaf[0], transitions(step))
-
     return DgnLearner(
         actor=actor,
         target=actor,
         optimiser=_optimiser(config).init(parameters),
-        replay=Replay.create(jax.eval_shape(one_step), config.memory),
+        replay=empty_memory(games, explorer, stage, config.memory),
         stage=stage,
         update=jnp.zeros((), jnp.int32),
     )
@@ -120,18 +95,6 @@ def epsilon_at(config: DgnLearning, steps: Int[Array, ""]) -> Float[Array, ""]:
     progress = (steps - config.warm_up) / config.epsilon_steps
     fallen = (config.epsilon - config.epsilon_end) * jnp.clip(progress, 0, 1)
     return config.epsilon - fallen
-
-
-def transitions(experience: Experience) -> Transition:
-    """All steps of a rollout, one after the other."""
-    many = Transition(
-        observation=experience.observation,
-        actions=experience.actions,
-        reward=experience.reward,
-        following=experience.final_observation,
-        discount=1.0 - experience.terminated.astype(jnp.float32),
-    )
-    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), many)
 
 
 def _gradient_step(config: DgnLearning, replay: Replay, carry, key):

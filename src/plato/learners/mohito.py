@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from plato.errors import PlatoError
 from plato.game import Game, Observation, how_many, select
 from plato.learners.baseline_configs import MohitoLearning
-from plato.learners.dgn import transitions
+from plato.learners.exploration import Explorer, empty_memory, transitions
 from plato.learners.replay import Replay, Transition
 from plato.learners.rollout import Stage, rollout, set_the_stage
 from plato.policies.hypergraph import (
@@ -65,22 +65,6 @@ class MohitoLearner(eqx.Module):
     update: Int[Array, ""]
 
 
-class Explorer(eqx.Module):
-    """The actors, but each agent does anything it may with a chance of epsilon."""
-
-    actors: MohitoActors
-    epsilon: Float[Array, ""]
-
-    def start(self, agents: int) -> None:
-        return self.actors.start(agents)
-
-    def explore(
-        self, key: PRNGKeyArray, observation: Observation, memory: None
-    ) -> tuple[Int[Array, " agent"], None, None]:
-        del memory
-        return self.actors.explore(key, observation, self.epsilon), None, None
-
-
 def create_mohito(
     config: MohitoLearning,
     networks: MohitoConfig,
@@ -103,11 +87,6 @@ def create_mohito(
     made = MohitoNetworks(actors, MohitoCritics(valued_by, networks.as_released))
     explorer = Explorer(actors, jnp.ones(()))
     stage = set_the_stage(games, explorer, game_key)
-
-    def one_step() -> Transition:
-        _, step = rollout(games, explorer, stage, game_key, 1)
-        return jax.tree.map(lambda leaf: leaf[0], transitions(step))
-
     parameters: Any = made
     nothing = jnp.zeros((), jnp.int32)
     taught = Taught(
@@ -117,7 +96,7 @@ def create_mohito(
         critic_state=jax.vmap(_critic_optimiser(config).init)(parameters.critics),
         steps=nothing,
     )
-    memory = Replay.create(jax.eval_shape(one_step), config.memory)
+    memory = empty_memory(games, explorer, stage, config.memory)
     return MohitoLearner(taught, memory, stage, nothing)
 
 

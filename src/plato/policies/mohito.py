@@ -181,18 +181,6 @@ class MohitoActors(Policy[None]):
         hyperedges = self.hyperedges(observation, observation_graphs(observation))
         return self.choose(key, observation, hyperedges), None
 
-    def explore(
-        self, key: PRNGKeyArray, observation: Observation, epsilon: Float[Array, ""]
-    ) -> Int[Array, " agent"]:
-        """As `act`, but for a part epsilon of the time anything that is legal."""
-        k_act, k_random, k_which = jax.random.split(key, 3)
-        best, _ = self.act(k_act, observation, None)
-        rows = best.shape
-        random = pick(
-            observation.action_mask, jax.random.bits(k_random, rows, jnp.uint32)
-        )
-        return jnp.where(jax.random.uniform(k_which, rows) < epsilon, random, best)
-
     def hyperedges(
         self, seen: Observation, graphs: Graph
     ) -> Float[Array, "agent hyperedge feat"]:

@@ -269,6 +269,8 @@ def _checked(path: Path, data: Any) -> Trace:
         raise PlatoError(f"games must be a whole number from 1, not {games!r}.")
     if not steps:
         raise PlatoError("steps is empty; there is nothing to replay.")
+    for t, step in enumerate(steps):
+        _part(step, "state", f"steps[{t}]")
     config = from_mapping(WildfireConfig, data["config"], "config")
     trace = Trace(path, config, games, data["initial"], steps)
     _check_moment(trace, trace.initial, "initial")
