@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from command_line import refused
+from command_line import refused, start_plato
 from plato.domains.setups import load_setup, setup_names, setup_toml
 
-RECORDINGS = sorted((Path(__file__).parent / "conformance").glob("*.json.gz"))
+ONCE = ("--setup", "wildfire-2x3-S0", "--episodes", 1)
+RECORDINGS = sorted((Path(__file__).parents[1] / "conformance").glob("*.json.gz"))
 
 
 def test_help_does_not_import_jax(plato):
@@ -30,6 +31,14 @@ def test_version(plato):
     import plato as package
 
     assert plato("--version").stdout.strip() == f"plato {package.__version__}"
+
+
+def test_a_process_has_its_streams_and_exit_codes(tmp_path):
+    result = start_plato(tmp_path, "evaluate", "--policy", "noop", *ONCE)
+    assert result.returncode == 0
+    assert "noop" in result.stdout
+    assert not result.stderr
+    refused(start_plato(tmp_path, "evaluate", "--policy", "best", *ONCE), "'best'")
 
 
 def test_setups_lists_each_with_a_line(plato):
@@ -145,10 +154,10 @@ def test_a_device_is_not_replaced_by_a_file(plato, tmp_path):
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_verify_passes_what_agrees(plato):
-    result = plato("verify", RECORDINGS[3], RECORDINGS[15])
+def test_all_recordings_agree(tmp_path):
+    result = start_plato(tmp_path, "verify", *RECORDINGS)
     assert result.returncode == 0, result.stderr
-    total = "43 transitions checked in 2 file(s): 0 with a difference, 0 unreadable."
+    total = "1323 transitions checked in 16 file(s): 0 with a difference, 0 unreadable."
     assert total in result.stdout
 
 
@@ -171,8 +180,8 @@ def test_verify_refuses_a_recording_that_is_cut_short(plato, tmp_path):
     refused(plato("verify", "cut.json.gz"), "cut.json.gz", "cut short")
 
 
-def test_reproduce_heuristics(plato):
-    result = plato("reproduce", "heuristics")
+def test_all_360_published_heuristic_numbers_are_reproduced(tmp_path):
+    result = start_plato(tmp_path, "reproduce", "heuristics")
     assert result.returncode == 0, result.stderr
     assert "360 of 360 numbers agree" in result.stdout
     assert "161.24±12.37 (161.24±12.37)" in result.stdout
