@@ -1,7 +1,9 @@
 """How the baselines learn. Imports nothing heavy: the command line reads it.
 
 Defaults are the paper's where it gives a number, and otherwise those of each method's
-own code.
+own code. All train on 1.2 million steps, the one budget of the comparison, in minutes:
+so the methods that remember play more steps to a gradient step than their codes do, and
+what these count in steps (memory, exploration) is stretched alike.
 """
 
 from dataclasses import dataclass
@@ -53,14 +55,14 @@ class DicgLearning:
 class DgnLearning:
     """How DGN learns: Q-learning from a replay memory."""
 
-    games: int = 8
+    games: int = 48
     """Games played side by side."""
     steps: int = 25
     """Steps of each game between two updates."""
-    updates: int = 5000
+    updates: int = 1000
     """Rounds of playing and learning."""
-    gradients: int = 10
-    """Gradient steps in a round: five for 100 steps played."""
+    gradients: int = 6
+    """Gradient steps in a round: one for two episodes, or five samples of each step."""
     batch: int = 1024
     """Transitions in a gradient step."""
     memory: int = 100_000
@@ -73,8 +75,8 @@ class DgnLearning:
     """Chance of a random action until the warm-up is over."""
     epsilon_end: float = 0.02
     """The same in the end."""
-    epsilon_steps: int = 88_000
-    """Steps in which it falls."""
+    epsilon_steps: int = 600_000
+    """Steps in which it falls: half of the training."""
     relation: float = 0.03
     """Weight of the temporal relation regulariser."""
     target_rate: float = 0.04
@@ -97,27 +99,26 @@ class DgnLearning:
 class MohitoLearning:
     """How MOHITO learns: deterministic actors and critics from a replay memory."""
 
-    games: int = 8
-    """Games played side by side: few enough for the memory to hold the last 125 steps
-    of each, more than an episode."""
-    steps: int = 5
+    games: int = 24
+    """Games played side by side."""
+    steps: int = 10
     """Steps of each game between two updates."""
-    updates: int = 25_000
+    updates: int = 5000
     """Rounds of playing and learning."""
-    gradients: int = 40
-    """Gradient steps in a round: one for each step played."""
+    gradients: int = 4
+    """Gradient steps in a round: one for 60 steps played."""
     batch: int = 16
     """Transitions in a gradient step."""
-    memory: int = 1000
-    """Transitions to remember."""
-    warm_up: int = 1000
-    """Steps to play before anything is learned: until the memory is full."""
+    memory: int = 60_000
+    """Transitions to remember: for 1,000 gradient steps."""
+    warm_up: int = 6000
+    """Steps to play before anything is learned."""
     gamma: float = 0.99
     """Discount."""
     epsilon: float = 0.9
     """Chance of a random action in the beginning."""
-    epsilon_decay: float = 0.999
-    """What it is multiplied by with every step played."""
+    epsilon_decay: float = 0.99998
+    """What it is multiplied by with every step played: in 60 of them, by 0.999."""
     epsilon_end: float = 0.001
     """What it does not fall below."""
     target_rate: float = 0.005
