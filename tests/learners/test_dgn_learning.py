@@ -117,7 +117,7 @@ def test_exploring_is_legal_and_as_often_as_asked(epsilon):
 
 
 def test_epsilon_falls_after_the_warm_up():
-    config = DgnLearning(epsilon_steps=1000, warm_up=100)
+    config = DgnLearning(games=10, steps=20, updates=10, epsilon_fall=0.5, warm_up=100)
     found = [float(epsilon_at(config, jnp.asarray(s))) for s in (0, 100, 600, 9999)]
     assert found == pytest.approx([0.9, 0.9, 0.46, 0.02])
 
@@ -153,7 +153,7 @@ def test_it_learns():
     config = DgnLearning(
         games=16, steps=10, gradients=8, batch=128, memory=8000, warm_up=800
     )
-    config = replace(config, epsilon_steps=6000, rate=1e-3)
+    config = replace(config, updates=80, rate=1e-3)
     setup = load_setup("wildfire-2x3-S3").config
     some = stack([Wildfire.from_config(setup)] * config.games)
     network, shape = DgnConfig(hidden=32), replace(SHAPE, pad=2)
@@ -167,5 +167,7 @@ def test_it_learns():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(PlatoError, match="memory must be from 200"):
+    with pytest.raises(PlatoError, match="memory must be from 1200"):
         DgnLearning(memory=100)
+    with pytest.raises(PlatoError, match="epsilon_fall must be a part"):
+        DgnLearning(epsilon_fall=1.5)

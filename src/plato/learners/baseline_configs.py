@@ -75,8 +75,8 @@ class DgnLearning:
     """Chance of a random action until the warm-up is over."""
     epsilon_end: float = 0.02
     """The same in the end."""
-    epsilon_steps: int = 600_000
-    """Steps in which it falls: half of the training."""
+    epsilon_fall: float = 0.5
+    """Part of the training in which it falls."""
     relation: float = 0.03
     """Weight of the temporal relation regulariser."""
     target_rate: float = 0.04
@@ -88,11 +88,15 @@ class DgnLearning:
     rmsprop_epsilon: float = 1e-5
 
     def __post_init__(self) -> None:
-        names = ("games", "steps", "updates", "gradients", "batch", "epsilon_steps")
-        for name in names:
+        for name in ("games", "steps", "updates", "gradients", "batch"):
             whole_number(name, getattr(self, name), 1)
         whole_number("warm_up", self.warm_up, 0)
         whole_number("memory", self.memory, self.games * self.steps)
+        if not 0 < self.epsilon_fall <= 1:
+            raise PlatoError(
+                f"epsilon_fall must be a part of the training, above 0 and up to 1, "
+                f"not {self.epsilon_fall}."
+            )
 
 
 @dataclass(frozen=True)
@@ -117,8 +121,8 @@ class MohitoLearning:
     """Discount."""
     epsilon: float = 0.9
     """Chance of a random action in the beginning."""
-    epsilon_decay: float = 0.99998
-    """What it is multiplied by with every step played: in 60 of them, by 0.999."""
+    epsilon_life: float = 60_000.0
+    """Steps in which it falls to 1/e: by a thousandth with every gradient step."""
     epsilon_end: float = 0.001
     """What it does not fall below."""
     target_rate: float = 0.005
@@ -139,3 +143,5 @@ class MohitoLearning:
             whole_number(name, getattr(self, name), 1)
         whole_number("warm_up", self.warm_up, 0)
         whole_number("memory", self.memory, self.games * self.steps)
+        if self.epsilon_life <= 0:
+            raise PlatoError(f"epsilon_life must be above 0, not {self.epsilon_life}.")

@@ -92,7 +92,8 @@ def update_dgn(
 
 def epsilon_at(config: DgnLearning, steps: Int[Array, ""]) -> Float[Array, ""]:
     """The chance to stray after so many steps: level at first, then falling."""
-    progress = (steps - config.warm_up) / config.epsilon_steps
+    whole = config.games * config.steps * config.updates
+    progress = (steps - config.warm_up) / (config.epsilon_fall * whole)
     fallen = (config.epsilon - config.epsilon_end) * jnp.clip(progress, 0, 1)
     return config.epsilon - fallen
 

@@ -131,7 +131,8 @@ def update_mohito(
 
 def epsilon_at(config: MohitoLearning, steps: Int[Array, ""]) -> Float[Array, ""]:
     """The chance to stray after so many steps: it falls geometrically to its end."""
-    return jnp.maximum(config.epsilon * config.epsilon_decay**steps, config.epsilon_end)
+    fallen = config.epsilon * jnp.exp(-steps / config.epsilon_life)
+    return jnp.maximum(fallen, config.epsilon_end)
 
 
 def _gradient_step(

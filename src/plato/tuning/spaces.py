@@ -60,6 +60,7 @@ SPACES: dict[MethodName, Space] = {
         "batch": Choice((256, 512, 1024, 2048)),
         "epsilon": Range(0.6, 1.0),
         "epsilon_end": Range(0.005, 0.1, log=True),
+        "epsilon_fall": Range(0.2, 1.0),
         "max_norm": Range(3.0, 30.0, log=True),
     },
     "mohito": {
@@ -67,7 +68,7 @@ SPACES: dict[MethodName, Space] = {
         "critic_rate": Range(1e-5, 1e-3, log=True),
         "hidden": Choice((32, 64, 128)),
         "batch": Choice((16, 32, 64, 128)),
-        "epsilon_decay": Range(0.99, 0.9999),
+        "epsilon_life": Range(6e3, 6e5, log=True),
         "max_norm": Range(0.3, 3.0, log=True),
     },
 }
