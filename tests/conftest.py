@@ -16,6 +16,7 @@ import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from command_line import run_plato  # noqa: E402
+from small_runs import trained  # noqa: E402
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
@@ -33,3 +34,9 @@ settings.load_profile("plato")
 def plato(tmp_path):
     """Runs `plato …` in an empty folder."""
     return partial(run_plato, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def additive(tmp_path_factory):
+    """Two trainings on 2×3 S3, which many tests compare."""
+    return trained(tmp_path_factory.mktemp("runs") / "additive")

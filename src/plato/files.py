@@ -46,13 +46,14 @@ def held(folder: Path, done: str) -> Iterator[None]:
     """
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PlatoError(
+                f"{folder}: is being {done} by another process; wait for it to end."
+            ) from None
         clear_partial(folder)
         yield
-    except BlockingIOError:
-        raise PlatoError(
-            f"{folder}: is being {done} by another process; wait for it to end."
-        ) from None
     finally:
         os.close(handle)  # lets go of the lock, as the end of the process does
 

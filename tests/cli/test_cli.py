@@ -227,6 +227,9 @@ def test_train_takes_a_configuration_and_resumes(plato, tmp_path):
     last = "checkpoints/wildfire-2x3-S3-seed42/000004.safetensors"
     one, other = ((tmp_path / name / last).read_bytes() for name in ("first", "second"))
     assert one == other
+    elsewhere = ("--setup", "wildfire-2x3-S0", "--out", "third")
+    assert plato("train", "--config", "first/config.toml", *elsewhere).returncode == 0
+    assert (tmp_path / "third/checkpoints/wildfire-2x3-S0-seed42").is_dir()
     resumed = plato("train", "--resume", "first")  # finished: evaluates again
     assert resumed.returncode == 0
     assert "plato seed 42" in resumed.stdout

@@ -14,12 +14,6 @@ HERE = ("--setup", "wildfire-2x3-S3")
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """Two trainings on 2×3 S3."""
-    return trained(tmp_path_factory.mktemp("runs") / "additive")
-
-
-@pytest.fixture(scope="module")
 def other(tmp_path_factory):
     """One training on 2×3 S2, with two checkpoints."""
     folder = tmp_path_factory.mktemp("runs") / "other"
@@ -34,9 +28,17 @@ def test_rules_by_the_papers_protocol(plato):
     assert "paper noise, actions as each method" in result.stdout
 
 
-def test_runs_by_the_fields_protocol_with_plots(plato, run, tmp_path):
+def test_runs_by_the_fields_protocol_with_plots(plato, additive, tmp_path):
     result = plato(
-        *("compare", f"PLATO={run}", *RULES, "--actions", "greedy", "--plots", "plots"),
+        *(
+            "compare",
+            f"PLATO={additive}",
+            *RULES,
+            "--actions",
+            "greedy",
+            "--plots",
+            "plots",
+        ),
         *("--optimum", "known", "--episodes", 10),
     )
     assert result.returncode == 0, result.stderr
@@ -48,7 +50,7 @@ def test_runs_by_the_fields_protocol_with_plots(plato, run, tmp_path):
     assert "performance-profile.pdf" in drawn
 
 
-def test_every_format(plato, run, tmp_path):
+def test_every_format(plato, additive, tmp_path):
     wanted = (*RULES, *HERE, "--episodes", 5, "--metric", "return")
     for form in ("console", "markdown", "latex", "json"):
         result = plato("compare", *wanted, "--format", form, "--out", f"deep/{form}")
@@ -61,14 +63,14 @@ def test_every_format(plato, run, tmp_path):
     assert json.loads((folder / "json").read_text())["protocol"]["name"] == "field"
     shown = plato("compare", *wanted, "--format", "csv")
     assert len(list(csv.DictReader(io.StringIO(shown.stdout)))) == 2
-    shown = plato("compare", run, *wanted, "--format", "marl-eval")
+    shown = plato("compare", additive, *wanted, "--format", "marl-eval")
     algorithms = json.loads(shown.stdout)["wildfire"]["wildfire-2x3-s3"]
     assert list(algorithms) == ["additive", "weakest", "noop"]
 
 
-def test_zero_shot_beside_the_paper(plato, run):
+def test_zero_shot_beside_the_paper(plato, additive):
     result = plato(
-        *("compare", run, "--zero-shot", "--protocol", "paper", "--episodes", 3),
+        *("compare", additive, "--zero-shot", "--protocol", "paper", "--episodes", 3),
         *("--beside-paper", "main", "--metric", "return"),
     )
     assert result.returncode == 0, result.stderr
@@ -76,17 +78,17 @@ def test_zero_shot_beside_the_paper(plato, run):
     assert "48.69 ± 18.48*" in result.stdout  # DICG's, bold in the paper
 
 
-def test_what_cannot_be_compared_is_refused(plato, run, other, tmp_path):
+def test_what_cannot_be_compared_is_refused(plato, additive, other, tmp_path):
     refused(plato("compare"), "at least one run or one --policy")
     refused(plato("compare", *RULES), "--setup")
-    refused(plato("compare", run, other), "no setup in common", "--setup")
+    refused(plato("compare", additive, other), "no setup in common", "--setup")
     refused(plato("compare", other), "one training", "--protocol paper")
     refused(plato("compare", other, "--protocol", "paper"), "kept 1 checkpoint(s)")
     refused(plato("compare", "nothing"), "is not the folder of a run")
     refused(plato("compare", *RULES, *HERE, "--metric", "score"), "'score'", "putouts")
     refused(plato("compare", "--policy", "best", *HERE), "'best'", "weakest")
     refused(plato("compare", *RULES, "--setup", "x"), "'x'", "plato setups")
-    refused(plato("compare", run, *HERE, "--zero-shot"), "not both")
+    refused(plato("compare", additive, *HERE, "--zero-shot"), "not both")
     refused(plato("compare", *RULES, *HERE, "--seed", 10**6), "never reported")
     refused(plato("compare", *RULES, *HERE, "--episodes", 0), "episodes")
     refused(plato("compare", *RULES, *HERE, "--optimum", "80"), "SETUP=NUMBER")

@@ -6,12 +6,6 @@ from small_runs import trained
 
 
 @pytest.fixture(scope="session")
-def additive(tmp_path_factory):
-    """Two trainings on 2×3 S3."""
-    return trained(tmp_path_factory.mktemp("runs") / "additive")
-
-
-@pytest.fixture(scope="session")
 def elsewhere(tmp_path_factory):
     """One training on 2×3 S2."""
     folder = tmp_path_factory.mktemp("runs") / "elsewhere"

@@ -54,7 +54,7 @@ def test_a_replay_memory_keeps_the_latest():
 def played(epsilon: float = 1.0, **fields):
     some = games(**fields)
     learner = create_dgn(CONFIG, NETWORK, SHAPE, some, **KEYS)
-    player = Explorer(learner.actor, jnp.asarray(epsilon))
+    player = Explorer(learner.taught.actor, jnp.asarray(epsilon))
     _, experience = rollout(some, player, learner.stage, jax.random.key(3), 12)
     return learner, experience
 
@@ -63,14 +63,17 @@ def test_the_loss_is_that_of_the_team_s_reward_and_the_next_best_action():
     learner, experience = played()
     batch = transitions(experience)
     other = DgnActor.create(NETWORK, SHAPE, key=jax.random.key(9))  # as the target
-    loss, metrics = dgn_loss(CONFIG, other, batch, learner.actor)
+    loss, metrics = dgn_loss(CONFIG, other, batch, learner.taught.actor)
     errors, drifts = [], []
     for i in range(len(batch.reward)):
         seen, following = (
             jax.tree.map(lambda leaf, i=i: leaf[i], part)
             for part in (batch.observation, batch.following)
         )
-        now, later = learner.actor.q_values(seen), learner.actor.q_values(following)
+        now, later = (
+            learner.taught.actor.q_values(seen),
+            learner.taught.actor.q_values(following),
+        )
         goals = np.asarray(other.q_values(following).values)
         offered = np.asarray(following.action_mask)
         moved = np.asarray(divergence(now.relations[-1], later.relations[-1]))
@@ -110,7 +113,7 @@ def test_exploring_is_legal_and_as_often_as_asked(epsilon):
     assert taken.all()
 
     def act(seen):
-        return learner.actor.act(jax.random.key(0), seen, None)[0]
+        return learner.taught.actor.act(jax.random.key(0), seen, None)[0]
 
     best = np.asarray(jax.vmap(jax.vmap(act))(experience.observation))
     assert (best == np.asarray(experience.actions)).all() == (epsilon == 0)
@@ -134,7 +137,9 @@ def test_updates_wait_then_move_actor_and_target_and_compile_once():
     some = games()
     first = learner = create_dgn(CONFIG, NETWORK, SHAPE, some, **KEYS)
     learner, _ = step(some, learner, KEYS["key"], KEYS["game_key"])
-    jax.tree.map(np.testing.assert_array_equal, first.actor, learner.actor)
+    jax.tree.map(
+        np.testing.assert_array_equal, first.taught.actor, learner.taught.actor
+    )
     for _ in range(3):
         learner, metrics = step(some, learner, KEYS["key"], KEYS["game_key"])
         assert all(np.isfinite(np.asarray(v)).all() for v in metrics.values())
@@ -142,7 +147,7 @@ def test_updates_wait_then_move_actor_and_target_and_compile_once():
     assert int(learner.replay.size) == 30
     was, now, target = (
         np.asarray(part.head.weight)
-        for part in (first.actor, learner.actor, learner.target)
+        for part in (first.taught.actor, learner.taught.actor, learner.taught.target)
     )
     assert (was != now).any()
     assert 0 < np.abs(target - was).max() < np.abs(now - was).max()
@@ -161,7 +166,7 @@ def test_it_learns():
     step = jax.jit(partial(update_dgn, config))
     for _ in range(80):
         learner, _ = step(some, learner, KEYS["key"], KEYS["game_key"])
-    played = plato.evaluate(learner.actor, "wildfire-2x3-S3", episodes=300)
+    played = plato.evaluate(learner.taught.actor, "wildfire-2x3-S3", episodes=300)
     chance = plato.evaluate("random", "wildfire-2x3-S3", episodes=300)
     assert played.metrics["return"].mean() > chance.metrics["return"].mean() + 10
 

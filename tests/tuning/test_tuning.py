@@ -165,11 +165,11 @@ def test_trials_that_were_killed_are_run_again(asked, tmp_path, monkeypatch):
 
 
 def test_trials_that_break_down_count_and_are_not_the_best(tmp_path, monkeypatch):
-    answers = iter([math.nan, 1.0, math.nan])
+    answers = iter([math.nan, -2.0, 0.0, -1.0])
     monkeypatch.setattr(study, "scores", lambda *a, **k: [next(answers)])
-    standing = search(Plan(method="dgn"), tmp_path, 3, together=1)
-    assert standing.done == 3
-    assert standing.best == 1.0
+    standing = search(Plan(method="dgn"), tmp_path, 4, together=1)
+    assert standing.done == 4
+    assert standing.best == 0.0
 
 
 def test_what_cannot_be_searched_is_refused(asked, tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 from tyro.conf import Positional, UseAppendAction
 
@@ -132,7 +132,8 @@ class Train(CommonSettings):
     resume: Path | None = None
     """Continue the run in this folder; no other setting is read then."""
     config: Path | None = None
-    """A TOML file of settings (as config.toml of a run); flags are not read then."""
+    """A TOML file of settings (as config.toml of a run); of the other flags only
+    --setup and --out are read then."""
     paper_form: bool = False
     """PLATO as Algorithm 1 is printed: the query from statistics, without one's own
     features."""
@@ -151,7 +152,7 @@ class Train(CommonSettings):
         if self.resume is not None:
             return RunFolder(self.resume)
         if self.config is not None:
-            config = TrainConfig.from_mapping(read_toml(self.config))
+            config = TrainConfig.from_mapping(self._settings(read_toml(self.config)))
         elif self.setup:
             settings = {f.name: getattr(self, f.name) for f in fields(TrainSettings)}
             if self.paper_form:
@@ -166,6 +167,10 @@ class Train(CommonSettings):
         if config.method != "plato":
             default = default.with_name(f"{default.name}-{config.method}")
         return RunFolder.create(self.out or default, config)
+
+    def _settings(self, read: dict[str, Any]) -> dict[str, Any]:
+        """What a file says, for the setups that were named beside it, if any were."""
+        return read | ({"setups": list(self.setup)} if self.setup else {})
 
     def _paper_form(self) -> ActorConfig:
         if self.method != "plato":

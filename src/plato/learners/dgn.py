@@ -14,26 +14,27 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from plato.game import Game, select
+from plato.game import Game
 from plato.learners.baseline_configs import DgnLearning
-from plato.learners.exploration import Explorer, empty_memory, transitions
+from plato.learners.exploration import (
+    Explorer,
+    MemoryLearner,
+    followed,
+    play_and_learn,
+)
 from plato.learners.replay import Replay, Transition
-from plato.learners.rollout import Stage, rollout, set_the_stage
 from plato.masking import masked_mean
 from plato.policies.baseline_configs import DgnConfig
 from plato.policies.dgn import DgnActor, divergence
 from plato.policies.padded import PaddedShape
 
 
-class DgnLearner(eqx.Module):
-    """Everything an update changes."""
+class Taught(eqx.Module):
+    """What a gradient step changes."""
 
     actor: DgnActor
     target: DgnActor
     optimiser: Any
-    replay: Replay
-    stage: Stage
-    update: Int[Array, ""]
 
 
 def create_dgn(
@@ -44,50 +45,26 @@ def create_dgn(
     *,
     key: PRNGKeyArray,
     game_key: PRNGKeyArray,
-) -> DgnLearner:
+) -> MemoryLearner:
     """A new network, its copy as the target, and an empty memory."""
     actor = DgnActor.create(network, shape, key=key)
     parameters: Any = actor
-    explorer = Explorer(actor, jnp.ones(()))
-    stage = set_the_stage(games, explorer, game_key)
-    return DgnLearner(
-        actor=actor,
-        target=actor,
-        optimiser=_optimiser(config).init(parameters),
-        replay=empty_memory(games, explorer, stage, config.memory),
-        stage=stage,
-        update=jnp.zeros((), jnp.int32),
-    )
+    taught = Taught(actor, actor, _optimiser(config).init(parameters))
+    return MemoryLearner.create(taught, actor, games, config.memory, game_key)
 
 
 def update_dgn(
     config: DgnLearning,
     games: Game[Any, Any],
-    learner: DgnLearner,
+    learner: MemoryLearner,
     key: PRNGKeyArray,
     game_key: PRNGKeyArray,
-) -> tuple[DgnLearner, dict[str, Array]]:
+) -> tuple[MemoryLearner, dict[str, Array]]:
     """Some steps of all games, and the gradient steps that go with them."""
-    number = learner.update
-    epsilon = epsilon_at(config, number * config.games * config.steps)
-    stage, experience = rollout(
-        games,
-        Explorer(learner.actor, epsilon),
-        learner.stage,
-        jax.random.fold_in(game_key, number),
-        config.steps,
-    )
-    replay = learner.replay.add(transitions(experience))
-    keys = jax.random.split(jax.random.fold_in(key, number), config.gradients)
-    carry = learner.actor, learner.target, learner.optimiser
-    taught, metrics = jax.lax.scan(partial(_gradient_step, config, replay), carry, keys)
-    # Nothing is learned before there is enough to learn from.
-    actor, target, optimiser = select(replay.added >= config.warm_up, taught, carry)
-    metrics = jax.tree.map(lambda leaf: leaf.mean(), metrics)
-    metrics |= experience.report()
-    metrics["epsilon"] = epsilon
-    following = DgnLearner(actor, target, optimiser, replay, stage, number + 1)
-    return following, metrics
+    epsilon = epsilon_at(config, learner.update * config.games * config.steps)
+    player = Explorer(learner.taught.actor, epsilon)
+    step = partial(_gradient_step, config)
+    return play_and_learn(config, games, learner, player, step, key, game_key)
 
 
 def epsilon_at(config: DgnLearning, steps: Int[Array, ""]) -> Float[Array, ""]:
@@ -98,17 +75,16 @@ def epsilon_at(config: DgnLearning, steps: Int[Array, ""]) -> Float[Array, ""]:
     return config.epsilon - fallen
 
 
-def _gradient_step(config: DgnLearning, replay: Replay, carry, key):
-    actor, target, state = carry
+def _gradient_step(
+    config: DgnLearning, replay: Replay, taught: Taught, key: PRNGKeyArray
+) -> tuple[Taught, dict[str, Array]]:
     batch = replay.draw(key, config.batch)
-    loss = partial(dgn_loss, config, target, batch)
-    (_, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(actor)
-    change, state = _optimiser(config).update(gradient, state)
-    actor = jax.tree.map(jnp.add, actor, change)
-    target = jax.tree.map(
-        lambda slow, new: slow + config.target_rate * (new - slow), target, actor
-    )
-    return (actor, target, state), metrics
+    loss = partial(dgn_loss, config, taught.target, batch)
+    (_, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(taught.actor)
+    change, state = _optimiser(config).update(gradient, taught.optimiser)
+    actor = jax.tree.map(jnp.add, taught.actor, change)
+    target = followed(taught.target, actor, config.target_rate)
+    return Taught(actor, target, state), metrics
 
 
 def _optimiser(config: DgnLearning) -> optax.GradientTransformation:

@@ -57,7 +57,7 @@ def method_of(networks: Networks, learning: Learning, shape: PaddedShape) -> Met
             return Method(
                 partial(create_dgn, learning, networks, shape),
                 partial(update_dgn, learning),
-                lambda learner: learner.actor,
+                lambda learner: learner.taught.actor,
             )
         case MohitoConfig(), MohitoLearning():
             return Method(

@@ -21,9 +21,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from plato.errors import PlatoError
 from plato.game import Game, Observation, how_many, select
 from plato.learners.baseline_configs import MohitoLearning
-from plato.learners.exploration import Explorer, empty_memory, transitions
+from plato.learners.exploration import (
+    Explorer,
+    MemoryLearner,
+    followed,
+    play_and_learn,
+)
 from plato.learners.replay import Replay, Transition
-from plato.learners.rollout import Stage, rollout, set_the_stage
 from plato.policies.hypergraph import (
     Graph,
     Layout,
@@ -56,15 +60,6 @@ class Taught(eqx.Module):
     """Gradient steps taken."""
 
 
-class MohitoLearner(eqx.Module):
-    """Everything an update changes."""
-
-    taught: Taught
-    replay: Replay
-    stage: Stage
-    update: Int[Array, ""]
-
-
 def create_mohito(
     config: MohitoLearning,
     networks: MohitoConfig,
@@ -74,7 +69,7 @@ def create_mohito(
     *,
     key: PRNGKeyArray,
     game_key: PRNGKeyArray,
-) -> MohitoLearner:
+) -> MemoryLearner:
     """New networks for so many agents, their copies as targets, an empty memory."""
     if agents > games.capacity.agents:
         raise PlatoError(
@@ -85,48 +80,29 @@ def create_mohito(
     actors = MohitoActors.create(networks, features, agents, key=k_actors)
     valued_by = per_agent(networks, features, agents, key=k_critics)
     made = MohitoNetworks(actors, MohitoCritics(valued_by, networks.as_released))
-    explorer = Explorer(actors, jnp.ones(()))
-    stage = set_the_stage(games, explorer, game_key)
     parameters: Any = made
-    nothing = jnp.zeros((), jnp.int32)
     taught = Taught(
         networks=made,
         target=made,
         actor_state=jax.vmap(_actor_optimiser(config).init)(parameters.actors),
         critic_state=jax.vmap(_critic_optimiser(config).init)(parameters.critics),
-        steps=nothing,
+        steps=jnp.zeros((), jnp.int32),
     )
-    memory = empty_memory(games, explorer, stage, config.memory)
-    return MohitoLearner(taught, memory, stage, nothing)
+    return MemoryLearner.create(taught, actors, games, config.memory, game_key)
 
 
 def update_mohito(
     config: MohitoLearning,
     games: Game[Any, Any],
-    learner: MohitoLearner,
+    learner: MemoryLearner,
     key: PRNGKeyArray,
     game_key: PRNGKeyArray,
-) -> tuple[MohitoLearner, dict[str, Array]]:
+) -> tuple[MemoryLearner, dict[str, Array]]:
     """Some steps of all games, and the gradient steps that go with them."""
-    number = learner.update
-    epsilon = epsilon_at(config, number * config.games * config.steps)
-    stage, experience = rollout(
-        games,
-        Explorer(learner.taught.networks.actors, epsilon),
-        learner.stage,
-        jax.random.fold_in(game_key, number),
-        config.steps,
-    )
-    replay = learner.replay.add(transitions(experience))
-    keys = jax.random.split(jax.random.fold_in(key, number), config.gradients)
-    step = partial(_gradient_step, config, replay)
-    taught, metrics = jax.lax.scan(step, learner.taught, keys)
-    # Nothing is learned before there is enough to learn from.
-    taught = select(replay.added >= config.warm_up, taught, learner.taught)
-    metrics = jax.tree.map(lambda leaf: leaf.mean(), metrics)
-    metrics |= experience.report()
-    metrics["epsilon"] = epsilon
-    return MohitoLearner(taught, replay, stage, number + 1), metrics
+    epsilon = epsilon_at(config, learner.update * config.games * config.steps)
+    player = Explorer(learner.taught.networks.actors, epsilon)
+    step = partial(_gradient_step, config)
+    return play_and_learn(config, games, learner, player, step, key, game_key)
 
 
 def epsilon_at(config: MohitoLearning, steps: Int[Array, ""]) -> Float[Array, ""]:
@@ -155,11 +131,7 @@ def _gradient_step(
     actors, actor_state = _descend(optimiser, gradient, taught.actor_state, actors)
 
     networks, steps = MohitoNetworks(actors, critics), taught.steps + 1
-    moved = jax.tree.map(
-        lambda slow, new: slow + config.target_rate * (new - slow),
-        taught.target,
-        networks,
-    )
+    moved = followed(taught.target, networks, config.target_rate)
     target = select(steps % config.target_every == 0, moved, taught.target)
     metrics["policy_loss"] = policy_loss / how_many(critics.networks)
     return Taught(networks, target, actor_state, critic_state, steps), metrics

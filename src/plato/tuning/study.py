@@ -165,11 +165,12 @@ def _finished(study: "optuna.Study") -> list["optuna.trial.FrozenTrial"]:
 
 
 def _standing(study: "optuna.Study", last: list[float]) -> Standing:
-    scored = [t for t in _finished(study) if t.value is not None]
+    finished = _finished(study)
+    scored = [(t.value, t.params) for t in finished if t.value is not None]
     if not scored:
-        return Standing(len(_finished(study)), float("nan"), {}, last)
-    best = max(scored, key=lambda trial: trial.value or -math.inf)
-    return Standing(len(_finished(study)), float(best.value or 0), best.params, last)
+        return Standing(len(finished), float("nan"), {}, last)
+    best, found = max(scored, key=lambda trial: trial[0])
+    return Standing(len(finished), best, found, last)
 
 
 def _write(plan: Plan, folder: Path, study: "optuna.Study", steps: int) -> None:
