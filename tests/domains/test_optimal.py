@@ -36,6 +36,17 @@ def test_known_optima(setup):
     assert known_optimum(load_setup(setup)) == pytest.approx(OPTIMA[setup], abs=0.01)
 
 
+# The larger ones take minutes, or a GPU: `plato solve NAME`.
+SMALL = ("2x3-S3-uneven", "3x3-S3-uneven", "3x3-S1-transfer", "3x3-S3-transfer")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_shipped_optima_are_what_the_solver_finds(name):
+    setup = load_setup(f"wildfire-{name}")
+    found = float(solve_exactly(setup.config).value)
+    assert known_optimum(setup) == pytest.approx(found, abs=0.01)
+
+
 def test_an_optimum_is_known_by_what_a_setup_says():
     assert known_optimum(load_setup("wildfire-4x4-S2")) == 269.34
     shipped = load_setup("wildfire-2x3-S0")
