@@ -26,20 +26,21 @@ def measure(config: TrainConfig, seconds: float) -> tuple[float, float]:
     setups = {name: load_setup(name) for name in config.setups}
     begin = time.perf_counter()
     program = Program(config, setups)
-    learner, _ = jax.block_until_ready(program.advance(program.start()))
+    learner, _ = jax.block_until_ready(program.advance(program.start(), 1))
     compiling = time.perf_counter() - begin
     # Methods with a memory learn nothing, and so are faster, until it is filled.
-    warm_up = getattr(config.learning, "warm_up", 0) // program.steps_per_update
+    steps = config.learning.games * config.learning.steps
+    warm_up = getattr(config.learning, "warm_up", 0) // steps
     for _ in range(warm_up + 1):
-        learner, _ = program.advance(learner)
+        learner, _ = program.advance(learner, 1)
     jax.block_until_ready(learner)
     begin, updates = time.perf_counter(), 0
     while time.perf_counter() - begin < seconds or updates < 3:
-        learner, _ = program.advance(learner)
+        learner, _ = program.advance(learner, 1)
         jax.block_until_ready(learner)
         updates += 1
     took = time.perf_counter() - begin
-    return updates * program.steps_per_update / took, compiling - took / updates
+    return updates * steps / took, compiling - took / updates
 
 
 def main() -> None:
@@ -62,12 +63,12 @@ def main() -> None:
         given: dict[str, Any] = {n: getattr(options, n) for n in names}
         given = {name: value for name, value in given.items() if value is not None}
         for games in options.games or [learning.games]:
-            settings = replace(learning, games=games, **given)
+            settings = replace(learning, games=games, beginnings=1, **given)
             config = TrainConfig(
                 setups=(options.setup,), networks=networks, learning=settings
             )
             rate, compiling = measure(config, options.seconds)
-            whole = learning.games * learning.steps * learning.updates / rate
+            whole = learning.played(learning.updates) / rate
             print(
                 f"| {method} | {games:,} | {rate:,.0f} | {compiling:.1f} s "
                 f"| {whole:,.0f} s |",

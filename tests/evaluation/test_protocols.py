@@ -36,7 +36,7 @@ def test_a_run_folder_holds_trainings(additive):
     assert (first.seed, second.seed) == (42, 43)
     assert first.names == ("wildfire-2x3-S3",)
     assert [c.update for c in first.checkpoints] == [1, 2, 3, 4, 5, 6]
-    assert first.steps_per_update == 40
+    assert [c.steps for c in first.checkpoints] == [40, 80, 120, 160, 200, 240]
 
 
 def test_the_papers_protocol_by_hand(additive):
@@ -182,7 +182,7 @@ def test_names_of_methods(additive, elsewhere, tmp_path):
 
 
 def training(*setups: str, seed: int = 1) -> Training:
-    return Training(setups, seed, 10, 1, (Checkpoint(10, Path("x")),), Path("y"))
+    return Training(setups, seed, 10, (Checkpoint(10, 10, Path("x")),), Path("y"))
 
 
 def test_who_plays_a_setup():

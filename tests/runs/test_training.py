@@ -30,7 +30,15 @@ SMALL = TrainConfig(
     seeds=2,
     checkpoints=2,
     networks=ActorConfig(hidden=8),
-    learning=MappoConfig(games=4, steps=10, updates=6, epochs=2, minibatches=2),
+    learning=MappoConfig(
+        games=4,
+        steps=10,
+        updates=6,
+        epochs=2,
+        minibatches=2,
+        beginnings=2,
+        audition=0.5,
+    ),
 )
 
 
@@ -164,22 +172,24 @@ def test_a_fleet_and_a_generalist():
         "wildfire-3x3-S1-seed43",
     ]
     assert len(fleet.groups) == 1
-    (learner,), metrics = fleet.advance(fleet.start())
+    ((first, second),), metrics = fleet.advance(fleet.start(), 1)
     assert fleet.in_order(metrics["return"]).shape == (4,)
-    assert learner.stage.started.shape == (4, 4)
+    assert first.learner.stage.started.shape == (4, 4)
+    assert first.number.tolist() == [0] * 4
+    assert second.number.tolist() == [1] * 4
     # Wide layers and many runs at once: creating them mapped would never end.
     wide = replace(SMALL, setups=setups, fleet=True, seeds=3, networks=ActorConfig())
-    (learners,) = Program(wide, loaded).start()
-    first, second = (learners.networks.actor.noop[i] for i in range(2))
-    assert not np.array_equal(first, second)
-    np.testing.assert_array_equal(first, learners.networks.actor.noop[3])
+    ((contender, _),) = Program(wide, loaded).start()
+    noops = contender.learner.networks.actor.noop
+    assert not np.array_equal(noops[0], noops[1])
+    np.testing.assert_array_equal(noops[0], noops[3])
     general: Any = Program(replace(SMALL, setups=setups), loaded)
     assert len(general.runs) == 2
     (group,) = general.groups
     sizes = np.asarray(group.games.rules.size)  # run, game, task
     assert (sizes[0, :2, 2:] == 0).all()  # two games of 2x3, with two fires
     assert (sizes[0, 2:] > 0).all()  # two of 3x3, with four
-    _, metrics = general.advance(general.start())
+    _, metrics = general.advance(general.start(), 1)
     assert general.in_order(metrics["return"]).shape == (2,)
 
 
@@ -194,23 +204,25 @@ def test_runs_that_differ_in_size_have_programs_of_their_own():
         ["wildfire-4x4-S1"],
         ["wildfire-2x3-S3", "wildfire-3x3-S1"],
     ]
-    learners, metrics = fleet.advance(fleet.start())
+    learners, metrics = fleet.advance(fleet.start(), 1)
     alone = Program(replace(SMALL, setups=setups[1:2], fleet=True, seeds=1), loaded)
-    _, lonely = alone.advance(alone.start())
+    _, lonely = alone.advance(alone.start(), 1)
     both = fleet.in_order(metrics["reward"])
     assert both.shape == (3,)
     np.testing.assert_allclose(both[1], lonely["reward"][0][0], rtol=1e-5)
     first, shape = fleet.policies(learners)[1]
     assert shape.agents == 6
     assert isinstance(first, PointerActor)
-    np.testing.assert_array_equal(first.noop, learners[0].networks.actor.noop[0])
+    best = int(np.argmax([contender.score[0] for contender in learners[0]]))
+    noops = learners[0][best].learner.networks.actor.noop
+    np.testing.assert_array_equal(first.noop, noops[0])
 
 
 def test_training_under_the_papers_noise():
     config = replace(SMALL, noise="paper", seeds=1)
     loaded = {name: plato.load_setup(name) for name in config.setups}
     program = Program(config, loaded)
-    _, metrics = program.advance(program.start())
+    _, metrics = program.advance(program.start(), 1)
     assert np.isfinite(program.in_order(metrics["value_loss"])).all()
 
 
@@ -222,14 +234,14 @@ def test_a_policy_learns():
         seeds=1,
         networks=ActorConfig(hidden=32, depth=1),
         learning=MappoConfig(
-            games=16, steps=25, updates=60, minibatches=2, entropy=0.03, actor_rate=2e-3
+            games=16, steps=25, updates=60, minibatches=2, entropy=0.03, beginnings=1
         ),
     )
     loaded = {name: plato.load_setup(name) for name in config.setups}
     program = Program(config, loaded)
     learner = program.start()
-    for _ in range(60):
-        learner, _ = program.advance(learner)
+    for update in range(60):
+        learner, _ = program.advance(learner, update + 1)
     ((actor, _),) = program.policies(learner)
     trained = plato.evaluate(actor, "wildfire-2x3-S3", episodes=400).metrics["return"]
     chance = plato.evaluate("random", "wildfire-2x3-S3", episodes=400).metrics["return"]

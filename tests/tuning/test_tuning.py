@@ -82,12 +82,12 @@ def test_settings_as_data_are_the_settings():
     )
     setups, rates = {SETUP: load_setup(SETUP)}, [1e-3, 1e-2]
     both = Group(config, setups, config.runs * 2, {"rate": jnp.asarray(rates)})
-    learner, _ = both.advance(both.start())
+    learner, _ = both.advance(both.start(), 1)
     together = both.policies(learner)
     for rate, found in zip(rates, together, strict=True):
         own = replace(config, learning=replace(config.learning, rate=rate))
         alone = Group(own, setups, config.runs)
-        learner, _ = alone.advance(alone.start())
+        learner, _ = alone.advance(alone.start(), 1)
         (expected,) = alone.policies(learner)
         for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5)

@@ -16,7 +16,7 @@ from plato.learners.config import (
     TrainConfig,
     TrainSettings,
 )
-from plato.policies.config import ActorConfig
+from plato.policies.config import PAPER_FORM, ActorConfig
 
 if TYPE_CHECKING:
     from plato.runs.folder import RunFolder
@@ -175,7 +175,7 @@ class Train(CommonSettings):
     def _paper_form(self) -> ActorConfig:
         if self.method != "plato":
             raise PlatoError("--paper-form is a form of PLATO, not of a baseline.")
-        return replace(self.networks, query="statistics", ego=False, context="none")
+        return replace(self.networks, **PAPER_FORM)
 
 
 def train_command(method: str) -> type[Train]:

@@ -11,7 +11,7 @@ from plato.evaluation.evaluate import Evaluation, acting, evaluate
 from plato.evaluation.tables import evaluation_table
 from plato.policies.checkpoint import load_policy
 from plato.runs.folder import RunFolder
-from plato.runs.summary import write_summary
+from plato.runs.summary import described, write_summary
 from plato.runs.train import Progress, train
 
 INTERRUPTED = 130
@@ -30,9 +30,8 @@ def train_and_show(folder: RunFolder, out: Console) -> int:
     learning = config.learning
     begun = time.monotonic()
     out.print(
-        f"Training {len(config.runs)} run(s) of {learning.updates} updates, "
-        f"{learning.games} games × {learning.steps} steps each; the first update "
-        f"compiles.",
+        f"Training {len(config.runs)} run(s) of {described(learning)}; the first "
+        f"update compiles.",
         soft_wrap=True,
     )
     with _bar(out) as bar:

@@ -18,6 +18,8 @@ class Checkpoint:
     """A policy kept along a training."""
 
     update: int
+    steps: int
+    """Environment steps its training had taken."""
     path: Path
 
 
@@ -29,7 +31,6 @@ class Training:
     """The names or .toml files of what it was trained on."""
     seed: int
     updates: int
-    steps_per_update: int
     checkpoints: tuple[Checkpoint, ...]
     where: Path
 

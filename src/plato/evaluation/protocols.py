@@ -184,10 +184,7 @@ class Examiner:
         return [
             Curve(
                 seed=training.seed,
-                steps=tuple(
-                    checkpoint.update * training.steps_per_update
-                    for checkpoint in training.checkpoints
-                ),
+                steps=tuple(checkpoint.steps for checkpoint in training.checkpoints),
                 metrics=_stacked(
                     [self._play_kept(c, setup, seeds) for c in training.checkpoints]
                 ),

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from plato.configuration import whole_number
 from plato.errors import PlatoError
+from plato.learners.budget import Budget
 
 
 @dataclass(frozen=True)
-class DicgLearning:
+class DicgLearning(Budget):
     """How DICG learns: PPO on joint actions."""
 
     games: int = 12
@@ -42,7 +43,8 @@ class DicgLearning:
     adam_epsilon: float = 1e-5
 
     def __post_init__(self) -> None:
-        for name in ("games", "steps", "updates", "epochs", "minibatches"):
+        super().__post_init__()
+        for name in ("epochs", "minibatches"):
             whole_number(name, getattr(self, name), 1)
         if self.games % self.minibatches:
             raise PlatoError(
@@ -52,7 +54,7 @@ class DicgLearning:
 
 
 @dataclass(frozen=True)
-class DgnLearning:
+class DgnLearning(Budget):
     """How DGN learns: Q-learning from a replay memory."""
 
     games: int = 48
@@ -88,7 +90,8 @@ class DgnLearning:
     rmsprop_epsilon: float = 1e-5
 
     def __post_init__(self) -> None:
-        for name in ("games", "steps", "updates", "gradients", "batch"):
+        super().__post_init__()
+        for name in ("gradients", "batch"):
             whole_number(name, getattr(self, name), 1)
         whole_number("warm_up", self.warm_up, 0)
         whole_number("memory", self.memory, self.games * self.steps)
@@ -100,7 +103,7 @@ class DgnLearning:
 
 
 @dataclass(frozen=True)
-class MohitoLearning:
+class MohitoLearning(Budget):
     """How MOHITO learns: deterministic actors and critics from a replay memory."""
 
     games: int = 24
@@ -138,8 +141,8 @@ class MohitoLearning:
     adam_epsilon: float = 1e-8
 
     def __post_init__(self) -> None:
-        names = ("games", "steps", "updates", "gradients", "batch", "target_every")
-        for name in names:
+        super().__post_init__()
+        for name in ("gradients", "batch", "target_every"):
             whole_number(name, getattr(self, name), 1)
         whole_number("warm_up", self.warm_up, 0)
         whole_number("memory", self.memory, self.games * self.steps)

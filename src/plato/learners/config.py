@@ -7,40 +7,45 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from plato.configuration import from_mapping, to_mapping, whole_number
 from plato.errors import PlatoError
 from plato.learners.baseline_configs import DgnLearning, DicgLearning, MohitoLearning
+from plato.learners.budget import Budget
 from plato.policies.baseline_configs import DgnConfig, DicgConfig
 from plato.policies.config import ActorConfig
 from plato.policies.mohito_config import MohitoConfig
 
 
 @dataclass(frozen=True)
-class MappoConfig:
+class MappoConfig(Budget):
     """How to learn."""
 
     games: int = 128
     """Games played side by side."""
     steps: int = 100
     """Steps of each game between two updates."""
-    updates: int = 600
+    updates: int = 400
     """Rollouts, each followed by an update."""
+    beginnings: int = 4
+    """Trainings to begin with, each from weights of its own; the best goes on alone."""
+    audition: float = 0.2
+    """Part of the updates after which it is chosen, by its latest returns."""
     epochs: int = 4
     """Passes over each rollout."""
     minibatches: int = 8
     """Gradient steps in a pass."""
-    gamma: float = 0.99
+    gamma: float = 0.98
     """Discount."""
     lam: float = 0.95
     """GAE's lambda."""
     clip: float = 0.2
     """PPO's clip range, for the policy's ratio and for (normalised) values."""
-    entropy: float = 0.2
+    entropy: float = 0.05
     """Weight of the entropy bonus at the start."""
     entropy_end: float = 0.001
     """The same at the end."""
     entropy_fall: Literal["geometric", "linear"] = "geometric"
     """How it falls in between."""
-    actor_rate: float = 1.5e-3
+    actor_rate: float = 2e-3
     """Learning rate of the actor."""
-    critic_rate: float = 1.5e-3
+    critic_rate: float = 2e-3
     """Learning rate of the critic."""
     rate_end: float = 0.05
     """What is left of both learning rates at the end; they fall linearly."""
@@ -57,9 +62,9 @@ class MappoConfig:
     """Whether the critic learns returns in units of their running spread."""
 
     def __post_init__(self) -> None:
-        for name in ("games", "steps", "updates", "epochs", "minibatches"):
-            if getattr(self, name) < 1:
-                raise PlatoError(f"{name} must be at least 1.")
+        super().__post_init__()
+        for name in ("epochs", "minibatches"):
+            whole_number(name, getattr(self, name), 1)
 
 
 Networks: TypeAlias = ActorConfig | DicgConfig | DgnConfig | MohitoConfig

@@ -14,6 +14,7 @@ from plato.domains.setups import Setup
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.game import Game, stack
+from plato.learners.beginnings import Contender, best, key_of
 from plato.learners.config import Learning, RunName, TrainConfig
 from plato.learners.methods import Method, method_of
 from plato.policies.padded import PaddedShape
@@ -45,21 +46,25 @@ class Program:
         order = [self.runs.index(run) for group in self.groups for run in group.runs]
         self._place = np.argsort(order)
 
-    @property
-    def steps_per_update(self) -> int:
-        """Environment steps of one `advance`, over all runs."""
-        return self.config.learning.games * self.config.learning.steps * len(self.runs)
-
     def start(self) -> list[Any]:
         """New learners for all runs."""
         return [group.start() for group in self.groups]
 
-    def advance(self, learners: list[Any]) -> tuple[list[Any], dict[str, list[Array]]]:
-        """One update of every run; the learners given are used up.
+    def after(self, update: int) -> list[Any]:
+        """What learners are like when so many updates are done: shapes, no numbers."""
+        learners = jax.eval_shape(self.start)
+        chosen = update >= self.config.learning.auditions
+        return [learner[:1] if chosen else learner for learner in learners]
+
+    def advance(
+        self, learners: list[Any], update: int
+    ) -> tuple[list[Any], dict[str, list[Array]]]:
+        """The update of that number, from 1, for every run; uses up the learners given.
 
         Metrics are in parts, one for each group; `in_order` puts them together.
         """
-        done = [g.advance(one) for g, one in zip(self.groups, learners, strict=True)]
+        both = zip(self.groups, learners, strict=True)
+        done = [group.advance(learner, update) for group, learner in both]
         parts = [metrics for _, metrics in done]
         return [one for one, _ in done], {k: [p[k] for p in parts] for k in parts[0]}
 
@@ -101,31 +106,70 @@ class Group:
         )
         self.shape = shape_of(of_run(self.games, 0), rows, config)
         self.method: Method = method_of(config.networks, config.learning, self.shape)
-        self._create = jax.jit(_positional(self.method))
+        self._create = jax.jit(self._begin)
         self._update = jax.jit(_over_runs(len(runs), self._step), donate_argnums=1)
 
-    def start(self) -> Any:
-        """New learners, one for each run, stacked."""
+    def start(self) -> list[Contender]:
+        """New learners: as many as there are beginnings, each stacked over the runs."""
+        runs = len(self.runs)
+        return [
+            Contender.create(self._learners(number), number, runs)
+            for number in range(self.config.learning.beginnings)
+        ]
+
+    def _learners(self, number: int) -> Any:
         # One after the other: mapped over many runs, the QR decompositions behind
         # orthogonal weights wait for each other forever on a CPU of few cores.
         arguments = (self.games, self._keys, self._game_keys)
-        learners = [self._create(*of_run(arguments, i)) for i in range(len(self.runs))]
+        learners = [
+            self._create(*of_run(arguments, i), jnp.asarray(number))
+            for i in range(len(self.runs))
+        ]
         return jax.tree.map(lambda *leaves: jnp.stack(leaves), *learners)
 
-    def advance(self, learner: Any) -> tuple[Any, dict[str, Array]]:
-        """One update of every run; the learner given is used up."""
-        return self._update(
-            self.games, learner, self._keys, self._game_keys, self._numbers
-        )
+    def advance(
+        self, contenders: list[Contender], update: int
+    ) -> tuple[list[Contender], dict[str, Array]]:
+        """The update of that number, from 1, for every run; uses up what is given.
 
-    def _step(self, games, learner, key, game_key, numbers):
+        Metrics are those of the contender that does best.
+        """
+        done = [self._advance(contender) for contender in contenders]
+        contenders = [contender for contender, _ in done]
+        if len(contenders) == 1:
+            return contenders, done[0][1]
+        scores = [contender.score for contender in contenders]
+        metrics = best(scores, [metrics for _, metrics in done])
+        if update >= self.config.learning.auditions:
+            contenders = [best(scores, contenders)]
+        return contenders, metrics
+
+    def _advance(self, contender: Contender) -> tuple[Contender, dict[str, Array]]:
+        learner, metrics = self._update(
+            self.games,
+            contender.learner,
+            self._keys,
+            self._game_keys,
+            contender.number,
+            self._numbers,
+        )
+        return contender.after(learner, metrics), metrics
+
+    def _begin(self, games, key, game_key, number):
+        keys = {"key": key_of(key, number), "game_key": key_of(game_key, number)}
+        return self.method.create(games, **keys)
+
+    def _step(self, games, learner, key, game_key, number, numbers):
         learning = with_numbers(self.config.learning, numbers)
         method = method_of(self.config.networks, learning, self.shape)
-        return method.update(games, learner, key, game_key)
+        return method.update(
+            games, learner, key_of(key, number), key_of(game_key, number)
+        )
 
-    def policies(self, learner: Any) -> list[Policy[Any]]:
-        """The policy of each run as it is now."""
-        stacked = jax.device_get(self.method.policy(learner))
+    def policies(self, contenders: list[Contender]) -> list[Policy[Any]]:
+        """The policy of each run as it is now, of the contender that does best."""
+        found = [self.method.policy(contender.learner) for contender in contenders]
+        stacked = jax.device_get(best([c.score for c in contenders], found))
         return [of_run(stacked, i) for i in range(len(self.runs))]
 
 
@@ -173,13 +217,6 @@ def grouped(rows: Sequence[Rows]) -> list[list[int]]:
 def of_run(tree: Any, index: int) -> Any:
     """One run's part of something stacked over runs."""
     return jax.tree.map(lambda leaf: leaf[index], tree)
-
-
-def _positional(method: Method) -> Callable[..., Any]:
-    def create(games: Game[Any, Any], key: Any, game_key: Any) -> Any:
-        return method.create(games, key=key, game_key=game_key)
-
-    return create
 
 
 def _over_runs(runs: int, function: Callable[..., Any]) -> Callable[..., Any]:

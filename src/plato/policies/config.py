@@ -1,7 +1,7 @@
 """Which pointer actor to build. Imports nothing heavy: the command line reads it."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from plato.errors import PlatoError
 
@@ -18,9 +18,9 @@ class ActorConfig:
     """How the team is summed up: by pointing at agents, or by their statistics."""
     ego: bool = True
     """Whether the deciding agent's own features join the query."""
-    away: Literal["removed", "flagged"] = "removed"
-    """Whether agents that are away leave the team (the paper), or stay in it, marked
-    as away."""
+    away: Literal["flagged", "removed"] = "flagged"
+    """Whether agents that are away stay in the team, marked as away, or leave it (the
+    paper)."""
     context: Literal["none", "statistics", "pointer"] = "pointer"
     """What of the tasks it sees joins the query (not in the paper): nothing, their
     statistics, or what the deciding agent's own key points at among them."""
@@ -35,3 +35,12 @@ class ActorConfig:
         for name in ("hidden", "depth", "heads"):
             if getattr(self, name) < 1:
                 raise PlatoError(f"actor.{name} must be at least 1.")
+
+
+PAPER_FORM: dict[str, Any] = {
+    "query": "statistics",
+    "ego": False,
+    "away": "removed",
+    "context": "none",
+}
+"""What makes an actor that of the paper's Algorithm 1."""

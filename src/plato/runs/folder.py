@@ -70,13 +70,14 @@ class RunFolder:
         header = {"kind": "state", "version": plato.__version__, "update": update}
         write_tree(self.path / "state.safetensors", learners, header)
 
-    def load_state(self, like: list[Any]) -> tuple[list[Any], int] | None:
-        """Where the run stands, or None if it was stopped before its first save."""
+    def updates_done(self) -> int:
+        """How many updates the run can go on from; 0 before its first save."""
         path = self.path / "state.safetensors"
-        if not path.exists():
-            return None
-        update = read_header(path)["update"]
-        return jax.device_put(read_tree(path, like)), update
+        return read_header(path)["update"] if path.exists() else 0
+
+    def load_state(self, like: list[Any]) -> list[Any]:
+        """Where the run stands."""
+        return jax.device_put(read_tree(self.path / "state.safetensors", like))
 
     def metrics_path(self, run: RunName) -> Path:
         return self.path / "metrics" / f"{run}.jsonl"

@@ -8,6 +8,7 @@ from pathlib import Path
 from plato.evaluation.evaluate import Evaluation
 from plato.evaluation.metrics import METRICS, mean_and_std
 from plato.files import write_bytes, write_text
+from plato.learners.budget import Budget
 from plato.runs.folder import RunFolder
 
 
@@ -28,8 +29,7 @@ def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
     lines = [
         f"# {', '.join(config.setups)}",
         "",
-        f"{len(config.runs)} training(s) of {config.learning.updates} updates × "
-        f"{config.learning.games} games × {config.learning.steps} steps on "
+        f"{len(config.runs)} training(s) of {described(config.learning)} on "
         f"{about['device']} (PLATO {about['plato']}, JAX {about['jax']}). All "
         f"settings: `config.toml`.",
         "",
@@ -43,6 +43,17 @@ def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
     write_text(folder.path / "SUMMARY.md", "\n".join(lines) + "\n")
 
 
+def described(budget: Budget) -> str:
+    """How much a training plays, in words."""
+    size = f"{budget.updates} updates × {budget.games} games × {budget.steps} steps"
+    if budget.beginnings == 1:
+        return size
+    return (
+        f"{size} (the best of {budget.beginnings} beginnings after update "
+        f"{budget.auditions}: {budget.played(budget.updates):,} steps in all)"
+    )
+
+
 def draw_curve(folder: RunFolder, path: Path) -> bool:
     """Draws the return of finished episodes over steps; False without Matplotlib."""
     try:
@@ -50,12 +61,11 @@ def draw_curve(folder: RunFolder, path: Path) -> bool:
     except ImportError:
         return False
     config = folder.config()
-    steps = config.learning.games * config.learning.steps
     figure = Figure(figsize=(6, 3.5), layout="constrained")
     axes = figure.add_subplot()
     for run in config.runs:
         rows = [row for row in folder.read_metrics(run) if row["episodes"]]
-        x = [row["update"] * steps for row in rows]
+        x = [config.learning.played(int(row["update"])) for row in rows]
         axes.plot(x, [row["return"] for row in rows], label=str(run), linewidth=1.2)
     axes.set_xlabel("environment steps")
     axes.set_ylabel("return of finished episodes")

@@ -50,10 +50,8 @@ def train(folder: RunFolder, report: Report = lambda progress: None) -> bool:
 def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
     setups = {name: load_setup(name) for name in config.setups}
     program = Program(config, setups)
-    learner, done = program.start(), 0
-    stored = folder.load_state(jax.eval_shape(lambda: learner))
-    if stored is not None:
-        learner, done = stored
+    done = folder.updates_done()
+    learner = folder.load_state(program.after(done)) if done else program.start()
     folder.keep_metrics(program.runs, done)
     loop = _Loop(folder, program, report, done)
     with _ctrl_c() as stop:
@@ -98,8 +96,8 @@ class _Loop:
         self.kept = {round(updates * (i + 1) / keep) for i in range(min(keep, updates))}
 
     def step(self, learner: Any) -> Any:
-        learner, metrics = self.program.advance(learner)
         self.update += 1
+        learner, metrics = self.program.advance(learner, self.update)
         number = [
             np.full(len(group.runs), self.update) for group in self.program.groups
         ]
@@ -131,14 +129,14 @@ class _Loop:
         # The first update compiles; it says nothing about the speed of the others.
         if self.update == self.first + 1:
             self.begun = self.reported
-        played = self.update - self.first - 1
-        seconds = max(self.reported - self.begun, 1e-9)
-        left = self.program.config.learning.updates - self.update
+        learning, seconds = self.program.config.learning, self.reported - self.begun
+        played = learning.played(self.update) - learning.played(self.first + 1)
+        left = learning.played(learning.updates) - learning.played(self.update)
         self.report(
             Progress(
                 update=self.update,
-                updates=self.program.config.learning.updates,
-                steps_per_second=played * self.program.steps_per_update / seconds,
+                updates=learning.updates,
+                steps_per_second=played * len(self.program.runs) / max(seconds, 1e-9),
                 seconds_left=left * seconds / played if played else float("nan"),
                 metrics=rows[-1],
             )

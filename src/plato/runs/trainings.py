@@ -53,7 +53,8 @@ def trainings(path: Path) -> list[Training]:
 def _training(folder: RunFolder, config: TrainConfig, run: RunName) -> Training:
     updates = config.learning.updates
     checkpoints = tuple(
-        Checkpoint(int(path.stem), path) for path in folder.checkpoints(run)
+        Checkpoint(int(path.stem), config.learning.played(int(path.stem)), path)
+        for path in folder.checkpoints(run)
     )
     if not checkpoints or checkpoints[-1].update < updates:
         last = checkpoints[-1].update if checkpoints else 0
@@ -66,7 +67,6 @@ def _training(folder: RunFolder, config: TrainConfig, run: RunName) -> Training:
         setups=run.setups,
         seed=run.seed,
         updates=updates,
-        steps_per_update=config.learning.games * config.learning.steps,
         checkpoints=checkpoints,
         where=folder.path,
     )

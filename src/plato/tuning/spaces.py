@@ -99,7 +99,8 @@ def configuration(
         values["games"] = max(round(batch / learning.steps / parts), 1) * parts
     else:
         values["batch"] = batch
-    learning = replace(learning, **values)
+    # One beginning: all of a trial's steps go to the weights it is judged by.
+    learning = replace(learning, beginnings=1, **values)
     updates = steps // (learning.games * learning.steps)
     if updates < 1:
         raise PlatoError(

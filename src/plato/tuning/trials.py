@@ -56,8 +56,8 @@ def _train(config: TrainConfig, setup: Setup, values: Mapping[str, Sequence[floa
     # A seed of its own for each would be luck that the search mistakes for merit.
     group = Group(config, {setup.name: setup}, config.runs * count, arrays)
     learner = group.start()
-    for _ in range(config.learning.updates):
-        learner, _ = group.advance(learner)
+    for update in range(config.learning.updates):
+        learner, _ = group.advance(learner, update + 1)
     return group.policies(learner)
 
 

@@ -1,0 +1,51 @@
+"""Several beginnings of one training, and the choice of the one that goes on.
+
+Which convention a team settles on is decided early, by its first weights more than by
+any rate: most lead to good teams, few to the best. The returns tell them apart long
+before a training is over.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+MEMORY = 0.9
+"""How much of a score is kept with each update: about the last ten count."""
+
+
+class Contender(NamedTuple):
+    """One beginning of each run, stacked over runs."""
+
+    learner: Any
+    number: Int[Array, " run"]
+    """Which of its run's beginnings it is."""
+    score: Float[Array, " run"]
+    """Its latest returns; minus infinity before there are any."""
+
+    @classmethod
+    def create(cls, learner: Any, number: int, runs: int) -> "Contender":
+        return cls(learner, jnp.full(runs, number), jnp.full(runs, -jnp.inf))
+
+    def after(self, learner: Any, metrics: Mapping[str, Array]) -> "Contender":
+        """The same after an update."""
+        news = metrics["return"]
+        mixed = MEMORY * self.score + (1 - MEMORY) * news
+        score = jnp.where(jnp.isfinite(self.score), mixed, news)
+        some = (metrics["episodes"] > 0) & jnp.isfinite(news)
+        return Contender(learner, self.number, jnp.where(some, score, self.score))
+
+
+def key_of(key: PRNGKeyArray, number: Int[Array, ""]) -> PRNGKeyArray:
+    """The randomness of a beginning; that of the first is what it would be alone."""
+    return jax.lax.select(number == 0, key, jax.random.fold_in(key, number))
+
+
+@jax.jit
+def best(scores: Sequence[Float[Array, " run"]], of: Sequence[Any]) -> Any:
+    """What the contender with the highest score has, for each run."""
+    which = jnp.argmax(jnp.stack(scores), axis=0)
+    runs = jnp.arange(which.size)
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves)[which, runs], *of)
