@@ -181,7 +181,7 @@ def test_verify_refuses_a_recording_that_is_cut_short(plato, tmp_path):
 
 
 def test_all_360_published_heuristic_numbers_are_reproduced(tmp_path):
-    result = start_plato(tmp_path, "reproduce", "heuristics")
+    result = start_plato(tmp_path, "reproduce", "--only", "heuristics")
     assert result.returncode == 0, result.stderr
     assert "360 of 360 numbers agree" in result.stdout
     assert "161.24±12.37 (161.24±12.37)" in result.stdout

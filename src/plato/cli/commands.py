@@ -223,25 +223,3 @@ class Verify:
             soft_wrap=True,
         )
         return 2 if unreadable else 1 if differing else 0
-
-
-@dataclass(frozen=True)
-class Reproduce:
-    """Reproduce the paper's numbers and print them beside ours."""
-
-    what: Positional[Literal["heuristics"]]
-    """heuristics: NOOP, Weakest and Strongest on the 12 native setups."""
-
-    def run(self) -> int:
-        set_up_jax()
-        from plato.experiments.heuristics import compare_heuristics
-        from plato.experiments.tables import heuristics_table
-
-        out = console()
-        with out.status("playing 12 setups x 3 policies x 50 episodes"):
-            comparisons = list(compare_heuristics())
-        out.print(heuristics_table(comparisons))
-        agree = sum(comparison.agreements for comparison in comparisons)
-        total = 2 * len(comparisons)
-        out.print(f"{agree} of {total} numbers agree with the paper to two decimals.")
-        return 0 if agree == total else 1

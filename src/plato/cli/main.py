@@ -11,7 +11,6 @@ import plato
 from plato.cli.bounding import Bounds
 from plato.cli.commands import (
     Evaluate,
-    Reproduce,
     Setups,
     Train,
     Verify,
@@ -19,6 +18,7 @@ from plato.cli.commands import (
 )
 from plato.cli.comparing import Compare
 from plato.cli.console import report_error
+from plato.cli.reproducing import Report, Reproduce
 from plato.cli.solving import Solve
 from plato.cli.tuning import Tune
 from plato.errors import PlatoError
@@ -33,6 +33,7 @@ COMMANDS = {
     "bounds": Bounds,
     "verify": Verify,
     "reproduce": Reproduce,
+    "report": Report,
 }
 
 DESCRIPTION = f"""PLATO {plato.__version__}: learning to point at tasks in open systems.

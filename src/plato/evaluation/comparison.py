@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol as Typed
 
 import numpy as np
 from jaxtyping import Float
@@ -21,8 +22,22 @@ from plato.evaluation.aggregates import (
 )
 from plato.evaluation.contestants import Contestant
 from plato.evaluation.metrics import METRICS, mean_and_std
-from plato.evaluation.protocols import Examiner, Protocol, Result
+from plato.evaluation.protocols import Protocol, Result
 from plato.evaluation.significance import Family, PairedTest, best_of
+
+
+class Source(Typed):
+    """Where results come from: an `Examiner` that plays, or what was played before."""
+
+    @property
+    def protocol(self) -> Protocol: ...
+
+    def check(
+        self, contestants: Sequence[Contestant], setups: Sequence[Setup]
+    ) -> None: ...
+
+    def result(self, contestant: Contestant, setup: Setup) -> Result: ...
+
 
 THRESHOLDS = np.linspace(0.0, 1.0, 101)
 """Of performance profiles."""
@@ -95,7 +110,7 @@ def check_metrics(names: Sequence[str]) -> tuple[str, ...]:
 def compare(
     contestants: Sequence[Contestant],
     setups: Sequence[Setup],
-    examiner: Examiner,
+    examiner: Source,
     *,
     metrics: Sequence[str] = (),
     optimum: Mapping[str, float] | None = None,

@@ -53,18 +53,18 @@ def learning_curves(
     """Mean over trainings at every checkpoint, with its 95 % bootstrap interval."""
     figure, axes = _figure()
     for i, (name, trainings) in enumerate(curves.items()):
-        style = _style(i)
+        look = style(i)
         if trainings[0].seed is None:
             level = float(trainings[0].metrics[metric].mean())
-            axes.axhline(level, label=name, **style | {"linewidth": 1.0})
+            axes.axhline(level, label=name, **look | {"linewidth": 1.0})
             continue
         # Trainings of one method may have kept checkpoints at different steps.
         shared = sorted(set.intersection(*(set(curve.steps) for curve in trainings)))
         points = [_point(trainings, metric, step) for step in shared]
-        axes.plot(shared, [p.value for p in points], label=name, **style)
+        axes.plot(shared, [p.value for p in points], label=name, **look)
         if len(trainings) > 1:
             low, high = [p.low for p in points], [p.high for p in points]
-            axes.fill_between(shared, low, high, color=style["color"], alpha=0.2, lw=0)
+            axes.fill_between(shared, low, high, color=look["color"], alpha=0.2, lw=0)
     axes.set_xlabel("environment steps")
     axes.set_ylabel(METRICS[metric].label)
     axes.set_title(setup, fontsize=8)
@@ -78,14 +78,14 @@ def performance_profiles(summary: Summary, metric: str) -> "Figure":
     """The share of trainings that score above each threshold."""
     figure, axes = _figure()
     for i, (name, profile) in enumerate(summary.profiles.items()):
-        style = _style(i)
-        axes.step(profile.thresholds, profile.value, label=name, where="post", **style)
+        look = style(i)
+        axes.step(profile.thresholds, profile.value, label=name, where="post", **look)
         axes.fill_between(
             profile.thresholds,
             profile.low,
             profile.high,
             step="post",
-            color=style["color"],
+            color=look["color"],
             alpha=0.2,
             lw=0,
         )
@@ -129,7 +129,7 @@ def against_optimum(comparison: Comparison) -> "Figure":
         best = np.asarray([comparison.optimum[setup] for setup in setups])
         height = 100 * np.asarray([cell.mean for cell in cells]) / best
         x = np.arange(len(setups)) + (i - (len(names) - 1) / 2) * width
-        axes.bar(x, height, 0.92 * width, label=name, color=_style(i)["color"])
+        axes.bar(x, height, 0.92 * width, label=name, color=style(i)["color"])
         for at, cell, top in zip(x, cells, best, strict=True):
             if cell.interval is not None:
                 ends = [100 * cell.interval.low / top, 100 * cell.interval.high / top]
@@ -155,7 +155,8 @@ def _point(trainings: Sequence[Curve], metric: str, step: int) -> Estimate:
     return estimate(Sample.of_trainings([np.asarray(scores)]), mean)
 
 
-def _style(i: int) -> dict[str, Any]:
+def style(i: int) -> dict[str, Any]:
+    """How the line of the i-th row looks."""
     return {
         "color": OKABE_ITO[i % len(OKABE_ITO)],
         "linestyle": DASHES[(i + i // len(OKABE_ITO)) % len(DASHES)],

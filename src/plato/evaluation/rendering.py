@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from html import escape
 
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from plato.evaluation.layout import Entry, Report, Table
+from plato.evaluation.layout import Entry, Report, Row, Table
 
 PADDING = 1
 GAP = PADDING + 1
@@ -74,11 +75,30 @@ def markdown(report: Report) -> str:
     return "\n\n".join([*blocks, report.note]) + "\n"
 
 
-def latex(report: Report) -> str:
+def html(report: Report) -> str:
+    """One table for each group of columns, and the note."""
+    blocks = []
+    for table in report.tables:
+        for one in table.by_group():
+            head = "".join(f"<th scope=col>{escape(c.label)}</th>" for c in one.columns)
+            bodies = "".join(
+                f"<tbody>{''.join(map(_html_row, section))}</tbody>"
+                for section in one.sections
+            )
+            title = escape(_capital(_title(one, report)))
+            blocks.append(
+                f"<figure class=table><table><caption>{title}</caption>"
+                f"<thead><tr><td></td>{head}</tr></thead>{bodies}</table></figure>"
+            )
+    return "\n".join([*blocks, f"<p class=note>{escape(report.note)}</p>"])
+
+
+def latex(*reports: Report) -> str:
     """The layout of the paper's tables: groups side by side, booktabs rules."""
+    pairs = [(table, report) for report in reports for table in report.tables]
     tables = [
         _latex_table(table, report, number)
-        for number, table in enumerate(report.tables, start=1)
+        for number, (table, report) in enumerate(pairs, start=1)
     ]
     return _LATEX_HEAD + "\n" + "\n\n".join(tables) + "\n\n\\platoend\n"
 
@@ -133,6 +153,16 @@ def _fitting(table: Table, width: int) -> Iterator[Table]:
             end += 1
         yield table.take([begin <= i < end for i in range(len(widths))])
         begin = end
+
+
+def _html_row(row: Row) -> str:
+    cells = "".join(
+        f"<td><strong>{escape(entry.text)}</strong></td>"
+        if entry.bold
+        else f"<td>{escape(entry.text)}</td>"
+        for entry in row.entries
+    )
+    return f"<tr><th scope=row>{escape(row.label)}</th>{cells}</tr>"
 
 
 def _markdown_entry(entry: Entry) -> str:

@@ -92,8 +92,9 @@ class _Loop:
         self.update, self.first = update, update
         self.begun = self.saved = self.reported = time.monotonic()
         self.pending: list[dict[str, Any]] = []
-        updates, keep = program.config.learning.updates, program.config.checkpoints
-        self.kept = {round(updates * (i + 1) / keep) for i in range(min(keep, updates))}
+        updates = program.config.learning.updates
+        keep = min(program.config.checkpoints, updates)
+        self.kept = {round(updates * (i + 1) / keep) for i in range(keep)}
 
     def step(self, learner: Any) -> Any:
         self.update += 1

@@ -1,0 +1,201 @@
+"""`plato reproduce` and `plato report`: the paper's experiments, and what came of
+them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from plato.cli.commands import Repeated
+from plato.cli.console import console, set_up_jax
+from plato.errors import PlatoError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from plato.evaluation.protocols import ProtocolName
+    from plato.experiments.cells import Cell
+    from plato.experiments.store import Store
+    from plato.experiments.suite import Part
+
+Only: TypeAlias = Literal[
+    "tables",
+    "native",
+    "zero-shot",
+    "ablation",
+    "switches",
+    "generalist",
+    "all",
+    "heuristics",
+]
+PARTS: "dict[Only, tuple[Part, ...]]" = {
+    "tables": ("given", "methods", "ablation"),
+    "native": ("given", "methods"),
+    "zero-shot": ("methods",),
+    "ablation": ("ablation",),
+    "switches": ("switches",),
+    "generalist": ("generalist",),
+    "all": ("given", "methods", "ablation", "switches", "generalist"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduce:
+    """Do the paper's experiments: whatever of them the store does not hold yet.
+
+    Stop it at any time; the same command goes on. `plato report` shows the results.
+    """
+
+    only: Only = "tables"
+    """tables: all of the paper's; native, zero-shot, ablation: what one kind of them
+    needs; switches: PLATO's forms, one switch at a time; generalist: one policy for all
+    setups; all: everything; heuristics: check the paper's 360 numbers of NOOP, Weakest
+    and Strongest."""
+    methods: tuple[str, ...] = ()
+    """Rows to do, as tables call them (default: all)."""
+    setup: Repeated[str] = ()
+    """Native setups to do (default: all 12); may be repeated."""
+    seeds: int = 5
+    """Trainings of each row on each setup."""
+    protocol: Literal["both", "paper", "field"] = "both"
+    """Whose noise to train and evaluate on, and whose rules to report by."""
+    store: Path = Path("results")
+    """The folder of the results."""
+    engine: Literal["auto", "local", "gpu", "ray"] = "auto"
+    """local: one cell after the other; gpu: as many as can be in one program; ray: on a
+    cluster (extra `cluster`); auto: what this machine has."""
+    address: str | None = None
+    """Of a Ray cluster; without it, one is started on this machine."""
+    part_of_training: float = 1.0
+    """Cuts all trainings short, to try things out."""
+
+    def run(self) -> int:
+        set_up_jax()
+        if self.only == "heuristics":
+            return _check_heuristics()
+        from plato.configuration import whole_number
+        from plato.experiments import suite
+        from plato.experiments.engines import engine
+        from plato.experiments.store import Store
+
+        whole_number("seeds", self.seeds, 1)
+        if not 0 < self.part_of_training <= 1:
+            raise PlatoError("--part-of-training must be above 0 and at most 1.")
+        store = Store(self.store)
+        cells = suite.cells(
+            PARTS[self.only],
+            suite.protocols(_protocols(self.protocol)),
+            methods=self.methods,
+            setups=self.setup or suite.NATIVE,
+            seeds=self.seeds,
+            part_of_training=self.part_of_training,
+        )
+        if self.address is not None and self.engine != "ray":
+            raise PlatoError("--address is of a Ray cluster; add --engine ray.")
+        return _reproduce(cells, store, engine(self.engine, self.address), console())
+
+
+def _protocols(which: str) -> "list[ProtocolName]":
+    return ["paper", "field"] if which == "both" else [which]  # pyright: ignore[reportReturnType]
+
+
+def _reproduce(cells: "Sequence[Cell]", store: "Store", engine, out: "Console") -> int:
+    from plato.cli.progress import shown
+
+    missing = [cell for cell in cells if store.find(cell) is None]
+    _tell_damaged(store, out)
+    out.print(
+        f"{len(cells)} cells, {len(cells) - len(missing)} of them done already; "
+        f"the store is {store.path}.",
+        soft_wrap=True,
+    )
+    if missing:
+        with shown(missing, out) as listener:
+            engine.run(missing, store, listener)
+    left = sum(not store.has(cell) for cell in cells)
+    if left:
+        out.print(
+            f"{left} cell(s) are being done by another process; run this again when it "
+            f"has ended.",
+            soft_wrap=True,
+        )
+        return 0
+    out.print(f"All {len(cells)} cells are done: plato report --store {store.path}")
+    return 0
+
+
+def _tell_damaged(store: "Store", out: "Console") -> None:
+    for path in store.damaged:
+        out.print(
+            f"A result could not be read; it is in {path} now, and will be done again.",
+            soft_wrap=True,
+        )
+
+
+def _check_heuristics() -> int:
+    from plato.experiments.heuristics import compare_heuristics
+    from plato.experiments.tables import heuristics_table
+
+    out = console()
+    with out.status("playing 12 setups x 3 policies x 50 episodes"):
+        comparisons = list(compare_heuristics())
+    out.print(heuristics_table(comparisons))
+    agree = sum(comparison.agreements for comparison in comparisons)
+    total = 2 * len(comparisons)
+    out.print(f"{agree} of {total} numbers agree with the paper to two decimals.")
+    return 0 if agree == total else 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Turn a store into a report: all tables beside the paper's, curves, and costs."""
+
+    store: Path = Path("results")
+    """The folder of the results."""
+    out: Path | None = None
+    """The file to write (default: report.html, .md or .tex in the store)."""
+    format: Literal["html", "markdown", "latex"] = "html"
+    """A page that needs nothing else, or text."""
+    seeds: int = 5
+    """Trainings of each row to show, from the first seed on."""
+    part_of_training: float = 1.0
+    """Shows what `plato reproduce` did with the same flag."""
+
+    def run(self) -> int:
+        set_up_jax()
+        from plato.experiments import suite
+        from plato.experiments.recorded import done
+        from plato.experiments.report import write_report
+        from plato.experiments.store import Store
+
+        if not (self.store / "cells").is_dir():
+            raise PlatoError(
+                f"{self.store}: holds no results; make some with `plato reproduce`."
+            )
+        out, store = console(), Store(self.store)
+        cells = suite.cells(
+            PARTS["all"],
+            suite.protocols(["field", "paper"]),
+            seeds=self.seeds,
+            part_of_training=self.part_of_training,
+        )
+        with out.status("reading"):
+            found = done(store, cells)
+            others = len(list(store.entries())) - len(found)
+        _tell_damaged(store, out)
+        if not found:
+            raise PlatoError(
+                f"{self.store}: none of its {others} results is of this suite; they "
+                f"were made with other settings or another version."
+            )
+        if others:
+            out.print(
+                f"{others} results in the store are of other settings; they stay, and "
+                f"are not shown.",
+                soft_wrap=True,
+            )
+        suffix = {"html": "html", "markdown": "md", "latex": "tex"}[self.format]
+        path = self.out or self.store / f"report.{suffix}"
+        write_report(found, path, self.format)
+        out.print(f"{len(found)} of {len(cells)} cells: {path}", soft_wrap=True)
+        return 0

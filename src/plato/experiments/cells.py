@@ -1,0 +1,108 @@
+"""Cells: the units of work of a reproduction.
+
+A cell is one training with all that its policies play afterwards, or one given policy
+on one setup. What a cell is, down to the last setting, is its fingerprint.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from plato.evaluation.protocols import Protocol
+from plato.learners.config import RunName, TrainConfig, TrainSettings
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of tables: a method to be trained, or a policy that is given."""
+
+    name: str
+    settings: TrainSettings | None = None
+    """How it is trained; its seeds, noise and fleet are the cells' affair."""
+    policy: str | None = None
+    """Else what plays (see `named_policy`)."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training and all that it plays; or a given policy on what it plays."""
+
+    row: Row
+    protocol: Protocol
+    trained_on: tuple[str, ...]
+    """Empty for a given policy."""
+    seed: int
+    """Of the training; 0 for a given policy."""
+    plays: tuple[str, ...]
+
+    def config(self) -> TrainConfig:
+        """The training of this cell alone."""
+        assert self.row.settings is not None
+        settings = {k: v for k, v in vars(self.row.settings).items() if k != "setups"}
+        settings |= {"seed": self.seed, "seeds": 1, "fleet": False}
+        settings["noise"] = self.protocol.noise
+        return TrainConfig(setups=self.trained_on, **settings)
+
+    @property
+    def steps(self) -> int:
+        """Environment steps of the training."""
+        if self.row.settings is None:
+            return 0
+        learning = self.row.settings.learning
+        return learning.played(learning.updates)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """All that the results depend on, code and machine apart."""
+        protocol = asdict(self.protocol)
+        for name in ("seeds", "choosing"):
+            span: range = protocol[name]
+            protocol[name] = [span.start, span.stop - 1]
+        return {
+            "row": self.row.name,
+            "policy": self.row.policy,
+            "trained_on": list(self.trained_on),
+            "seed": self.seed,
+            "plays": list(self.plays),
+            "protocol": protocol,
+            "training": self.config().to_mapping() if self.trained_on else None,
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for cells that must give the same results; what rows are called
+        does not matter."""
+        known = self.to_mapping() | {"row": None}
+        text = json.dumps(known, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def key(self) -> str:
+        """What its files are called."""
+        if self.trained_on:
+            where = str(RunName(self.trained_on, self.seed))
+            if len(self.trained_on) > 1:
+                where = f"{len(self.trained_on)}-setups-seed{self.seed}"
+        else:
+            where = "+".join(self.plays)
+        row = re.sub(r"[^a-z0-9+]+", "-", self.row.name.lower()).strip("-")
+        return f"{self.protocol.name}/{row}/{where}-{self.fingerprint}"
+
+    def __str__(self) -> str:
+        where = ", ".join(self.trained_on or self.plays)
+        if len(self.trained_on) > 1:
+            where = f"{len(self.trained_on)} setups"
+        seed = f", seed {self.seed}" if self.trained_on else ""
+        return f"{self.row.name} on {where}{seed} ({self.protocol.name} protocol)"
+
+
+def shortened(settings: TrainSettings, part: float) -> TrainSettings:
+    """The same training with a part of its updates: for trying things out."""
+    updates = max(round(part * settings.learning.updates), 6)
+    return replace(settings, learning=replace(settings.learning, updates=updates))
+
+
+Results = Mapping[str, Mapping[str, list[list[float]]]]
+"""By setup and metric: for each policy that played, a number for every episode."""

@@ -1,0 +1,170 @@
+"""The report: a store as one page that needs nothing else, or as Markdown or LaTeX."""
+
+import base64
+import io
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from plato.evaluation import rendering
+from plato.experiments.pictures import pictures
+from plato.experiments.recorded import Done
+from plato.experiments.sections import Section, compute, sections
+from plato.experiments.suite import ROWS
+from plato.files import write_text
+from plato.pages.page import asset, page
+
+Format: TypeAlias = Literal["html", "markdown", "latex"]
+TITLE = "PLATO: the paper's experiments, reproduced"
+PROTOCOLS = {
+    "field": (
+        "By the field's protocol",
+        "Every episode has noise of its own, in training as in evaluation. Trainings "
+        "are the unit: of each, the checkpoint that does best on validation seeds "
+        "plays seeds that chose nothing.",
+    ),
+    "paper": (
+        "By the paper's protocol",
+        "As the paper's numbers came about: one fixed stream of noise in all training "
+        "and evaluation, and checkpoints chosen on the seeds that are reported. "
+        "Numbers of this kind say how well a policy knows one course of events.",
+    ),
+}
+DIFFERENCES = (
+    (
+        "Fixed noise",
+        "The paper's evaluation reseeds its generator, so that all 50 seeds see the "
+        "same course of fires; what differs between them is the policy's own drawing. "
+        "Both ways are here: the paper's protocol repeats it, the field's does not.",
+    ),
+    (
+        "PLATO's form",
+        "Algorithm 1 sums the team up by statistics, which are the same for every "
+        "agent. The row PLATO is the actor of the paper's agent-openness lemma, with "
+        "its own features, a pointer into the tasks, and agents that are away marked "
+        "as such. Algorithm 1 as printed is a row of the table of switches.",
+    ),
+    (
+        "Budgets",
+        "The paper trains each model for days. Steps and seconds of each row are in "
+        "the last table.",
+    ),
+    (
+        "Heuristics",
+        "Weakest and Strongest look at a fire's place in the list rather than at the "
+        "fire in the released code; tables here have the released ones, so that they "
+        "can be put beside the paper's.",
+    ),
+)
+"""What to know when ours and the paper's are read side by side."""
+
+
+def write_report(found: Sequence[Done], path: Path, form: Format) -> None:
+    """Writes the report of what is done."""
+    make = {"html": _html, "markdown": _markdown, "latex": _latex}[form]
+    write_text(path, make(found))
+
+
+def _by_protocol(found: Sequence[Done]) -> dict[str, list[Section]]:
+    kinds = dict.fromkeys(one.cell.protocol for one in found)
+    made = {kind.name: sections(found, kind) for kind in kinds}
+    return {name: made[name] for name in PROTOCOLS if name in made}
+
+
+def _markdown(found: Sequence[Done]) -> str:
+    lines = [f"# {TITLE}", "", _facts(found), ""]
+    for name, parts in _by_protocol(found).items():
+        title, text = PROTOCOLS[name]
+        lines += [f"## {title}", "", text, ""]
+        for part in parts:
+            lines += [f"### {part.title}", ""]
+            lines += [f"{_said(part)}", ""] if _said(part) else []
+            lines.append(rendering.markdown(part.report))
+    lines += ["## What differs from the paper, and why", ""]
+    lines += [f"- **{name}.** {text}" for name, text in DIFFERENCES]
+    lines += ["", "## What it took", "", rendering.markdown(compute(found))]
+    return "\n".join(lines)
+
+
+def _latex(found: Sequence[Done]) -> str:
+    reports = [part.report for parts in _by_protocol(found).values() for part in parts]
+    return rendering.latex(*reports, compute(found))
+
+
+def _html(found: Sequence[Done]) -> str:
+    by_protocol = _by_protocol(found)
+    blocks, links = [], []
+    for name, parts in by_protocol.items():
+        title, text = PROTOCOLS[name]
+        links.append((name, title))
+        shown = _pictures(found, name, parts) + "".join(map(_block, parts))
+        blocks.append(
+            f"<section id={name}><h2>{escape(title)}</h2><p class=lede>{escape(text)}"
+            f"</p>{shown}</section>"
+        )
+    items = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in DIFFERENCES
+    )
+    blocks.append(
+        f"<section id=differences><h2>What differs from the paper, and why</h2>"
+        f"<dl>{items}</dl></section>"
+        f"<section id=compute><h2>What it took</h2>{rendering.html(compute(found))}"
+        f"</section>"
+    )
+    links += [("differences", "What differs"), ("compute", "What it took")]
+    menu = "".join(f"<a href=#{name}>{escape(title)}</a>" for name, title in links)
+    body = (
+        f"<header><p class=eyebrow>Reproduction</p><h1>{escape(TITLE)}</h1>"
+        f"<p class=lede>{escape(_facts(found))}</p><nav>{menu}</nav></header>"
+        f"<main>{''.join(blocks)}</main>"
+    )
+    return page(TITLE, body, styles=[asset("plato.experiments", "report.css")])
+
+
+def _block(part: Section) -> str:
+    said = f"<p>{escape(_said(part))}</p>" if _said(part) else ""
+    return (
+        f"<details open><summary><h3>{escape(part.title)}</h3></summary>{said}"
+        f"{rendering.html(part.report)}</details>"
+    )
+
+
+def _pictures(found: Sequence[Done], protocol: str, parts: Sequence[Section]) -> str:
+    drawn = pictures([o for o in found if o.cell.protocol.name == protocol], parts)
+    figures = []
+    for caption, figure in drawn.items():
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+        source = base64.b64encode(text.getvalue().encode()).decode()
+        figures.append(
+            f'<figure class=picture><img alt="{escape(caption)}" '
+            f'src="data:image/svg+xml;base64,{source}">'
+            f"<figcaption>{escape(caption)}</figcaption></figure>"
+        )
+    return "".join(figures)
+
+
+def _said(part: Section) -> str:
+    if not part.missing:
+        return part.text
+    rows = ", ".join(part.missing)
+    return f"{part.text} Not done everywhere yet, and so not shown: {rows}.".strip()
+
+
+def _facts(found: Sequence[Done]) -> str:
+    """How much there is, and what made it."""
+    trained = sum(bool(one.cell.trained_on) for one in found)
+    steps = sum(one.entry.data.get("steps", 0) for one in found)
+    data = [one.entry.data for one in found]
+    codes = dict.fromkeys(f"{d['code']['plato']} ({d['code']['digest']})" for d in data)
+    jaxes = dict.fromkeys(d["environment"]["jax"] for d in data)
+    devices = dict.fromkeys(d["environment"]["device"] for d in data)
+    rows = dict.fromkeys(one.cell.row.name for one in found)
+    whole = sum(len(part) for part in ROWS.values())
+    versions = f"PLATO {', '.join(codes)}" if len(codes) < 4 else f"{len(codes)} states"
+    return (
+        f"{trained} trainings of {len(rows)} of {whole} rows, {steps / 1e9:.2f} "
+        f"billion environment steps, by {versions} of the code, JAX "
+        f"{', '.join(jaxes)}, on {', '.join(devices)}."
+    )

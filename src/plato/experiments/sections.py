@@ -1,0 +1,320 @@
+"""A store as the sections of a report: the paper's tables beside ours, and our own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from plato.domains.setups import load_setup
+from plato.domains.wildfire.optimum.known import known_optimum
+from plato.evaluation.comparison import Comparison, compare
+from plato.evaluation.contestants import TRANSFER, grid_of, level_of
+from plato.evaluation.layout import (
+    ABSENT,
+    BesidePaper,
+    Column,
+    Entry,
+    Report,
+    Row,
+    Table,
+    report,
+)
+from plato.evaluation.metrics import METRICS
+from plato.evaluation.protocols import Protocol
+from plato.evaluation.published import paper_cells
+from plato.experiments import suite
+from plato.experiments.recorded import Done, Recorded, contestants, results
+
+TRANSFERRED = ("return", "noop_percent", "burnouts", "putouts")
+"""The metrics of the paper's zero-shot tables."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report: tables with what has to be said about them."""
+
+    title: str
+    text: str
+    report: Report
+    missing: tuple[str, ...] = ()
+    """Rows that are not in it because cells of theirs are not done."""
+    comparison: Comparison | None = field(default=None, repr=False)
+
+
+def sections(found: Sequence[Done], protocol: Protocol) -> list[Section]:
+    """All sections that what is done by a protocol allows."""
+    own = [one for one in found if one.cell.protocol == protocol]
+    specialists = [one for one in own if len(one.cell.trained_on) < 2]
+    made = [
+        _native(specialists, protocol, "methods", "Native setups", "main"),
+        _optimum(specialists, protocol),
+        _pattern(specialists, protocol),
+        *_transfers(specialists, protocol, "methods", "main"),
+        _native(_renamed(specialists), protocol, "ablation", "Ablation", "ablation"),
+        *_transfers(_renamed(specialists), protocol, "ablation", "ablation"),
+        _native(specialists, protocol, "switches", "What each switch buys", None),
+        *_generalist(own, protocol),
+    ]
+    return [section for section in made if section is not None]
+
+
+def compute(found: Sequence[Done]) -> Report:
+    """What all of it took, row by row."""
+    columns = ("trainings", "steps each", "seconds each", "hours in all", "on")
+    rows = []
+    for protocol in dict.fromkeys(one.cell.protocol.name for one in found):
+        trained = [
+            one
+            for one in found
+            if one.cell.trained_on and one.cell.protocol.name == protocol
+        ]
+        for name in dict.fromkeys(one.cell.row.name for one in trained):
+            data = [o.entry.data for o in trained if o.cell.row.name == name]
+            seconds = np.asarray([sum(d["seconds"].values()) for d in data])
+            steps = np.mean([d["steps"] for d in data])
+            devices = dict.fromkeys(d["environment"]["device"] for d in data)
+            cells = (
+                f"{len(data)}",
+                f"{steps / 1e6:.2f} M",
+                f"{seconds.mean():.1f}",
+                f"{seconds.sum() / 3600:.2f}",
+                ", ".join(devices),
+            )
+            label = f"{name}, {protocol} protocol"
+            rows.append(Row(label, tuple(map(Entry, cells))))
+    table = Table(
+        "", tuple(Column("Compute spent", c) for c in columns), (tuple(rows),)
+    )
+    note = (
+        "Seconds of one training with its evaluation: its share of the time that all "
+        "trainings of its program took together. The paper reports 3 to 5 CPU-days for "
+        "each of its trainings."
+    )
+    return Report((table,), "", note)
+
+
+def _native(
+    found: Sequence[Done],
+    protocol: Protocol,
+    part: suite.Part,
+    title: str,
+    paper: BesidePaper | None,
+) -> Section | None:
+    names = _names(part)
+    rows = [one for one in found if one.cell.row.name in names]
+    return _section(
+        rows,
+        protocol,
+        title=title,
+        text="Trained and tested on the same setup.",
+        fits=lambda one, setup: (
+            setup in one.cell.trained_on
+            or (not one.cell.trained_on and paper == "main")
+        ),
+        setups=suite.NATIVE,
+        metrics=tuple(METRICS),
+        paper=paper,
+    )
+
+
+def _transfers(
+    found: Sequence[Done], protocol: Protocol, part: suite.Part, paper: BesidePaper
+) -> list[Section]:
+    names = _names(part)
+    rows = [one for one in found if one.cell.row.name in names]
+    what = "Ablation, zero-shot" if paper == "ablation" else "Zero-shot"
+    made = [
+        _section(
+            rows,
+            protocol,
+            title=f"{what}: from {source} to {target}".replace("x", "×"),
+            text="Checkpoints are chosen on what they were trained on; nothing is "
+            "learned on the setups of this table.",
+            fits=lambda one, setup, source=source: any(
+                grid_of(name) == source and level_of(name) == level_of(setup)
+                for name in one.cell.trained_on
+            ),
+            setups=[f"wildfire-{target}-{level}-transfer" for level in suite.LEVELS],
+            metrics=TRANSFERRED,
+            paper=paper,
+        )
+        for source, targets in TRANSFER.items()
+        for target in targets
+    ]
+    return [section for section in made if section is not None]
+
+
+def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
+    """One policy trained across all native setups, beside those trained for one."""
+    general = [one for one in found if len(one.cell.trained_on) > 1]
+    if not general:
+        return []
+    special = [
+        one
+        for one in found
+        if one.cell.row.name == suite.PLATO.name and len(one.cell.trained_on) == 1
+    ]
+    made = [
+        _section(
+            general + special,
+            protocol,
+            title="One policy for all: native setups",
+            text="The generalist is trained on all native setups at once.",
+            fits=lambda one, setup: setup in one.cell.trained_on,
+            setups=suite.NATIVE,
+            metrics=("return",),
+            paper=None,
+        )
+    ]
+    for source, targets in TRANSFER.items():
+        made += [
+            _section(
+                general + special,
+                protocol,
+                title=f"One policy for all: {target} unseen, specialists of {source}",
+                text="Nobody was trained on the setups of this table.",
+                fits=lambda one, setup, source=source: (
+                    len(one.cell.trained_on) > 1
+                    or source in map(grid_of, one.cell.trained_on)
+                ),
+                setups=[f"wildfire-{target}-{lv}-transfer" for lv in suite.LEVELS],
+                metrics=("return",),
+                paper=None,
+            )
+            for target in targets
+        ]
+    return [section for section in made if section is not None]
+
+
+def _section(
+    found: Sequence[Done],
+    protocol: Protocol,
+    *,
+    title: str,
+    text: str,
+    fits: Callable[[Done, str], bool],
+    setups: Sequence[str],
+    metrics: Sequence[str],
+    paper: BesidePaper | None,
+) -> Section | None:
+    """A comparison of all rows that are complete where any training was done."""
+    gathered: dict[tuple[str, str], list[Done]] = {}
+    for one in found:
+        for setup in one.cell.plays:
+            if setup in setups and fits(one, setup):
+                gathered.setdefault((one.cell.row.name, setup), []).append(one)
+    trained = {s for (_, s), group in gathered.items() if group[0].cell.trained_on}
+    where = [setup for setup in setups if setup in trained]
+    known = {
+        key: result
+        for key, group in gathered.items()
+        for result in results(group, [key[1]]).values()
+    }
+    least = 2 if protocol.name == "field" else 1
+    complete, partial = contestants(known, where, least)
+    if not where or not any(c.trainings for c in complete):
+        return None
+    comparison = compare(
+        complete,
+        [load_setup(name) for name in where],
+        Recorded(protocol, known),
+        metrics=metrics,
+        optimum=_optima(where) if protocol.noise == "independent" else {},
+    )
+    return Section(title, text, report(comparison, paper), tuple(partial), comparison)
+
+
+def _optimum(found: Sequence[Done], protocol: Protocol) -> Section | None:
+    """Mean returns as percentages of the best possible ones."""
+    native = _native(found, protocol, "methods", "", "main")
+    if native is None or protocol.noise != "independent":
+        return None
+    comparison = native.comparison
+    assert comparison is not None
+    setups = [s for s in comparison.setups if s in comparison.optimum]
+    rows = tuple(
+        Row(
+            name,
+            tuple(
+                Entry(f"{_share(comparison, name, setup):z.1f} %") for setup in setups
+            ),
+        )
+        for name in comparison.contestants
+    )
+    table = Table(
+        "share of the optimal return",
+        tuple(Column(_grid(setup), level_of(setup) or setup) for setup in setups),
+        (rows,),
+    )
+    note = (
+        "The optimum of each setup is exact, by backward induction over all of its "
+        "states (`plato solve`); it knows how many steps are left, which no policy of "
+        "these tables is told."
+    )
+    made = Report((table,), f"{protocol.name} protocol", note)
+    return Section("Distance to the optimum", "", made)
+
+
+def _share(comparison: Comparison, name: str, setup: str) -> float:
+    mean = comparison.cells[name, setup, "return"].mean
+    return 100 * mean / comparison.optimum[setup]
+
+
+def _pattern(found: Sequence[Done], protocol: Protocol) -> Section | None:
+    """Which row is significantly best by return: ours, and the paper's."""
+    native = _native(found, protocol, "methods", "", "main")
+    if native is None or protocol.name != "paper":
+        return None
+    comparison = native.comparison
+    assert comparison is not None
+    columns, ours, theirs = [], [], []
+    for metric in ("return", "reward_per_fight", "noop_percent", "burnouts", "putouts"):
+        for setup in comparison.setups:
+            bold = [
+                name
+                for name in comparison.contestants
+                if comparison.cells[name, setup, metric].bold
+            ]
+            grid, level = grid_of(setup), level_of(setup)
+            assert grid is not None
+            assert level is not None
+            paper = paper_cells("native", metric, grid, level)
+            columns.append(Column(METRICS[metric].label, f"{_grid(setup)} {level}"))
+            ours.append(Entry(", ".join(bold) or ABSENT))
+            theirs.append(
+                Entry(", ".join(n for n, c in paper.items() if c.bold) or ABSENT)
+            )
+    rows = (Row("here", tuple(ours)), Row("paper", tuple(theirs)))
+    agree = sum(a == b for a, b in zip(ours, theirs, strict=True))
+    note = (
+        f"{ABSENT}: no row is significantly better than every other. {agree} of "
+        f"{len(ours)} columns agree."
+    )
+    made = Report((Table("", tuple(columns), (rows,)),), "", note)
+    return Section("Who is significantly best", "", made)
+
+
+def _names(part: suite.Part) -> set[str]:
+    rows = suite.ROWS[part] + (suite.ROWS["given"] if part == "methods" else ())
+    extra = {"mlp+add"} if part == "ablation" else set()
+    return {row.name for row in rows} | extra
+
+
+def _renamed(found: Sequence[Done]) -> list[Done]:
+    """PLATO under the name that the ablation has for it."""
+    return [
+        replace(one, cell=replace(one.cell, row=replace(one.cell.row, name="mlp+add")))
+        if one.cell.row.name == suite.PLATO.name
+        else one
+        for one in found
+        if one.cell.trained_on
+    ]
+
+
+def _optima(setups: Sequence[str]) -> Mapping[str, float]:
+    known = {name: known_optimum(load_setup(name)) for name in setups}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _grid(setup: str) -> str:
+    return (grid_of(setup) or setup).replace("x", "×")

@@ -1,0 +1,135 @@
+"""The store: a folder with one file for each cell that is done.
+
+`cells/PROTOCOL/ROW/…json.gz` are plain JSON, readable by anything; they are written
+once, whole, and never changed. `policies/` has the policy that each training chose,
+`work/` trainings under way, `claims/` says which process does what, and `damaged/` what
+could not be read.
+"""
+
+import fcntl
+import gzip
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from plato.errors import PlatoError
+from plato.experiments.cells import Cell
+from plato.files import write_bytes
+
+FORMAT = 1
+_NEEDED = ("format", "fingerprint", "cell", "episodes", "code", "environment")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What came of a cell."""
+
+    fingerprint: str
+    data: dict[str, Any]
+    """As it is in its file."""
+    policy: bytes | None = None
+    """The checkpoint that was chosen first; kept beside the file."""
+
+    @property
+    def row(self) -> str:
+        return self.data["cell"]["row"]
+
+
+class Store:
+    """A folder of results. Several processes may use one at the same time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damaged: list[Path] = []
+        """Files that could not be read; they were moved aside."""
+
+    @property
+    def work(self) -> Path:
+        """Where trainings that are under way keep what they need to go on."""
+        return self.path / "work"
+
+    def has(self, cell: Cell) -> bool:
+        return self._file(cell).exists()
+
+    def find(self, cell: Cell) -> Entry | None:
+        """What came of a cell, if it is done and can be read."""
+        path = self._file(cell)
+        return self._read(path) if path.exists() else None
+
+    def entries(self) -> Iterator[Entry]:
+        """Everything that is done."""
+        for path in sorted((self.path / "cells").rglob("*.json.gz")):
+            entry = self._read(path)
+            if entry is not None:
+                yield entry
+
+    def add(self, cell: Cell, entry: Entry) -> None:
+        """Keeps what came of a cell; what is there already stays as it is."""
+        path = self._file(cell)
+        if path.exists():
+            return
+        if entry.policy is not None:
+            write_bytes(self.policy_file(cell), entry.policy)
+        text = json.dumps(entry.data, separators=(",", ":"), allow_nan=False)
+        write_bytes(path, gzip.compress(text.encode(), mtime=0))
+
+    def policy_file(self, cell: Cell) -> Path:
+        """Where the policy that a cell's training chose is kept."""
+        return self.path / "policies" / f"{cell.key}.safetensors"
+
+    @contextmanager
+    def claimed(self, cells: Sequence[Cell]) -> Iterator[list[Cell]]:
+        """Those of the cells that are not done, and that nobody else is doing now.
+
+        They are this process's until the end of the context, or its own.
+        """
+        with ExitStack() as locks:
+            mine = [c for c in cells if not self.has(c) and self._claim(c, locks)]
+            # Another process may have finished one just before its claim was let go.
+            yield [cell for cell in mine if not self.has(cell)]
+
+    def _claim(self, cell: Cell, locks: ExitStack) -> bool:
+        path = self.path / "claims" / f"{cell.fingerprint}.lock"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT)
+        except OSError as error:
+            raise PlatoError(f"{path}: cannot be written ({error.strerror}).") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return False
+        locks.callback(os.close, handle)
+        return True
+
+    def _file(self, cell: Cell) -> Path:
+        return self.path / "cells" / f"{cell.key}.json.gz"
+
+    def _read(self, path: Path) -> Entry | None:
+        try:
+            data = json.loads(gzip.decompress(path.read_bytes()))
+            if not isinstance(data, dict) or any(name not in data for name in _NEEDED):
+                raise ValueError("fields are missing")
+        except FileNotFoundError:
+            return None
+        except (OSError, EOFError, ValueError):
+            self._put_aside(path)
+            return None
+        if data["format"] != FORMAT:
+            raise PlatoError(
+                f"{path}: is of format {data['format']}, and this version of PLATO "
+                f"reads format {FORMAT}; use the version that wrote it "
+                f"({data['code'].get('plato', 'unknown')}), or another --store."
+            )
+        return Entry(data["fingerprint"], data)
+
+    def _put_aside(self, path: Path) -> None:
+        aside = self.path / "damaged" / path.relative_to(self.path / "cells")
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(path, aside)
+        self.damaged.append(aside)

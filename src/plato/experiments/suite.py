@@ -1,0 +1,143 @@
+"""The paper's experiments as data: which rows, trained on what, playing what."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+from plato.errors import PlatoError
+from plato.evaluation.contestants import TRANSFER
+from plato.evaluation.protocols import Protocol, ProtocolName, protocol
+from plato.experiments.cells import Cell, Row, shortened
+from plato.learners.config import METHODS, MappoConfig, MethodName, TrainSettings
+from plato.policies.config import PAPER_FORM, ActorConfig
+
+GRIDS = ("2x3", "3x3", "4x4")
+LEVELS = ("S0", "S1", "S2", "S3")
+NATIVE = tuple(f"wildfire-{grid}-{level}" for grid in GRIDS for level in LEVELS)
+FIRST_SEED = 42
+FIELD_EPISODES = 400
+"""Of each policy by the field's protocol: trainings are its unit, not episodes."""
+CHECKPOINTS = 10
+"""Kept of each training; the paper's rule chooses among those of its second half."""
+
+Part: TypeAlias = Literal["methods", "ablation", "switches", "generalist", "given"]
+
+
+def _plato(networks: Mapping[str, Any] = {}, **learning: Any) -> TrainSettings:
+    return TrainSettings(
+        checkpoints=CHECKPOINTS,
+        networks=ActorConfig(**networks),
+        learning=MappoConfig(**learning),
+    )
+
+
+def _baseline(method: MethodName) -> TrainSettings:
+    halves = METHODS[method]
+    return TrainSettings(
+        checkpoints=CHECKPOINTS, networks=halves.networks(), learning=halves.learning()
+    )
+
+
+PLATO = Row("PLATO", _plato())
+ROWS: dict[Part, tuple[Row, ...]] = {
+    "methods": (
+        PLATO,
+        Row("DICG", _baseline("dicg")),
+        Row("DGN", _baseline("dgn")),
+        Row("MOHITO", _baseline("mohito")),
+    ),
+    "ablation": (
+        PLATO,
+        Row("mlp+dot", _plato({"scorer": "dot"})),
+        Row("lstm+add", _plato({"encoder": "lstm"})),
+        Row("lstm+dot", _plato({"encoder": "lstm", "scorer": "dot"})),
+    ),
+    "switches": (
+        PLATO,
+        Row("Algorithm 1", _plato(PAPER_FORM)),
+        Row("Algorithm 1 + ego", _plato(PAPER_FORM | {"ego": True})),
+        Row(
+            "pointer query, away removed",
+            _plato({"context": "none", "away": "removed"}),
+        ),
+        Row("pointer query", _plato({"context": "none"})),
+        Row("away removed", _plato({"away": "removed"})),
+        Row("one beginning", _plato(beginnings=1)),
+    ),
+    "generalist": (Row("PLATO generalist", _plato(games=384)),),
+    "given": (
+        Row("NOOP", policy="noop"),
+        Row("Random", policy="random"),
+        Row("Weakest", policy="weakest-released"),
+        Row("Strongest", policy="strongest-released"),
+    ),
+}
+"""Everything that tables are made of. PLATO itself is the ablation's mlp+add."""
+
+
+def protocols(names: Sequence[ProtocolName]) -> list[Protocol]:
+    """The protocols by their names, as the suite uses them."""
+    episodes = {"field": FIELD_EPISODES, "paper": None}
+    return [protocol(name, episodes=episodes[name]) for name in names]
+
+
+def cells(
+    parts: Sequence[Part],
+    protocols: Sequence[Protocol],
+    *,
+    methods: Sequence[str] = (),
+    setups: Sequence[str] = NATIVE,
+    seeds: int = 5,
+    part_of_training: float = 1.0,
+) -> list[Cell]:
+    """The cells that some parts of the suite need, each once.
+
+    `methods` are the names of rows to keep; all of them if none is named.
+    """
+    known = {row.name: row for part in ROWS.values() for row in part}
+    for name in methods:
+        if name not in known:
+            rows = ", ".join(known)
+            raise PlatoError(f"There is no row {name!r}; choose from: {rows}.")
+    for name in setups:
+        if name not in NATIVE:
+            raise PlatoError(
+                f"{name} is not one of the paper's native setups: {', '.join(NATIVE)}."
+            )
+    found: dict[Cell, None] = {}
+    for part in parts:
+        for row in ROWS[part]:
+            if methods and row.name not in methods:
+                continue
+            if row.settings is not None and part_of_training != 1.0:
+                short = shortened(row.settings, part_of_training)
+                row = replace(row, settings=short)
+            for one in protocols:
+                of_row = _cells(row, one, setups, seeds, together=part == "generalist")
+                found.update(dict.fromkeys(of_row))
+    return list(found)
+
+
+def _cells(
+    row: Row, one: Protocol, setups: Sequence[str], seeds: int, *, together: bool
+) -> Iterator[Cell]:
+    if row.settings is None:
+        for setup in setups:
+            yield Cell(row, one, (), 0, (setup,))
+        return
+    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+        if together:
+            everywhere = dict.fromkeys(s for name in setups for s in plays(name))
+            yield Cell(row, one, tuple(setups), seed, tuple(everywhere))
+            continue
+        for setup in setups:
+            yield Cell(row, one, (setup,), seed, plays(setup))
+
+
+def plays(setup: str) -> tuple[str, ...]:
+    """What the policies trained on a native setup play: that, and transfers of it."""
+    _, grid, level = setup.split("-")
+    transfers = [
+        f"wildfire-{target}-{level}-transfer" for target in TRANSFER.get(grid, ())
+    ]
+    return (setup, *transfers)

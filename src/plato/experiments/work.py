@@ -1,0 +1,131 @@
+"""Doing cells: train, choose, play, and put down all that came of it."""
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import plato
+from plato.domains.setups import load_setup
+from plato.evaluation.contestants import Contestant, Training
+from plato.evaluation.protocols import Examiner, Result
+from plato.experiments.cells import Cell
+from plato.experiments.chunks import together
+from plato.experiments.store import FORMAT, Entry
+from plato.learners.config import RunName
+from plato.runs.folder import RunFolder, environment
+from plato.runs.train import Report, train
+from plato.runs.trainings import trainings
+
+DIGITS = 4
+"""Decimals that are kept of each episode's numbers."""
+
+
+def do(
+    cells: Sequence[Cell], work: Path, report: Report = lambda progress: None
+) -> Iterator[tuple[Cell, Entry]]:
+    """Does cells that go together, and gives what came of each as it is known.
+
+    Trainings go on from where they were left in `work`, and leave nothing there when
+    all cells have been taken.
+    """
+    if not cells[0].trained_on:
+        for cell in cells:
+            yield cell, _given(cell)
+        return
+    config = together(cells)
+    name = hashlib.sha256(repr(config).encode()).hexdigest()[:12]
+    folder = RunFolder(work / name)
+    if not (folder.path / "config.toml").exists():
+        folder = RunFolder.create(folder.path, config)
+    begun = time.monotonic()
+    if not train(folder, report):
+        raise KeyboardInterrupt
+    seconds = (time.monotonic() - begun) / len(cells)
+    found = {(t.setups, t.seed): t for t in trainings(folder.path)}
+    for cell in cells:
+        training = found[cell.trained_on, cell.seed]
+        yield cell, _trained(cell, training, folder, seconds)
+    shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def _given(cell: Cell) -> Entry:
+    examiner, begun = Examiner(cell.protocol), time.monotonic()
+    contestant = Contestant(cell.row.name, policy=cell.row.policy)
+    results = [examiner.result(contestant, load_setup(s)) for s in cell.plays]
+    return _entry(cell, results, {}, {"playing": time.monotonic() - begun})
+
+
+def _trained(
+    cell: Cell, training: Training, folder: RunFolder, seconds: float
+) -> Entry:
+    examiner, begun = Examiner(cell.protocol), time.monotonic()
+    contestant = Contestant(cell.row.name, trainings=(training,))
+    results = [examiner.result(contestant, load_setup(s)) for s in cell.plays]
+    chosen = examiner.choose(training)[0]
+    took = {"training": seconds, "playing": time.monotonic() - begun}
+    rows = folder.read_metrics(RunName(training.setups, training.seed))
+    learning = folder.config().learning
+    about = {
+        "chosen": list(results[0].played[0].updates),
+        "steps": learning.played(learning.updates),
+        "curve": {
+            "steps": [learning.played(int(row["update"])) for row in _some(rows)],
+            "return": [round(row["return"], 2) for row in _some(rows)],
+        },
+    }
+    return replace(_entry(cell, results, about, took), policy=chosen.path.read_bytes())
+
+
+def _some(rows: list[Any], most: int = 200) -> list[Any]:
+    """Evenly spaced ones, the last among them."""
+    rows = [row for row in rows if row["episodes"]]
+    if len(rows) <= most:
+        return rows
+    return [rows[i] for i in np.linspace(0, len(rows) - 1, most).round().astype(int)]
+
+
+def _entry(
+    cell: Cell,
+    results: Sequence[Result],
+    about: dict[str, Any],
+    seconds: dict[str, float],
+) -> Entry:
+    data = {
+        "format": FORMAT,
+        "fingerprint": cell.fingerprint,
+        "cell": cell.to_mapping(),
+        "code": code(),
+        "environment": environment(),
+        "seconds": {name: round(took, 2) for name, took in seconds.items()},
+        **about,
+        "episodes": {
+            result.setup: {
+                metric: [_numbers(row) for row in values]
+                for metric, values in result.played[0].metrics.items()
+            }
+            for result in results
+        },
+    }
+    return Entry(cell.fingerprint, data)
+
+
+def _numbers(row: np.ndarray) -> list[float]:
+    rounded = np.round(row, DIGITS).tolist()
+    return [int(number) if number == int(number) else number for number in rounded]
+
+
+@cache
+def code() -> dict[str, str]:
+    """Which code this is: its version, and a digest of all of its files."""
+    root, digest = Path(plato.__file__).parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    return {"plato": plato.__version__, "digest": digest.hexdigest()[:12]}
