@@ -66,6 +66,8 @@ class Reproduce:
     cluster (extra `cluster`); auto: what this machine has."""
     address: str | None = None
     """Of a Ray cluster; without it, one is started on this machine."""
+    gpus: float = 0.0
+    """With ray: what each cell is given of a GPU."""
     part_of_training: float = 1.0
     """Cuts all trainings short, to try things out."""
 
@@ -92,7 +94,8 @@ class Reproduce:
         )
         if self.address is not None and self.engine != "ray":
             raise PlatoError("--address is of a Ray cluster; add --engine ray.")
-        return _reproduce(cells, store, engine(self.engine, self.address), console())
+        where = engine(self.engine, self.address, self.gpus)
+        return _reproduce(cells, store, where, console())
 
 
 def _protocols(which: str) -> "list[ProtocolName]":

@@ -1,8 +1,10 @@
 """`plato tune`: search a method's settings."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from plato.cli.console import console, set_up_jax
 from plato.errors import PlatoError
@@ -38,6 +40,10 @@ class Tune:
     """Of the trainings and of the search."""
     out: Path | None = None
     """The folder of the search (default: tuning/ and the method)."""
+    engine: Literal["local", "ray"] = "local"
+    """Where trials are done: here, or as tasks of a Ray cluster (extra `cluster`)."""
+    address: str | None = None
+    """Of a Ray cluster; without it, one is started on this machine."""
 
     def run(self) -> int:
         set_up_jax()
@@ -49,13 +55,17 @@ class Tune:
         settings = asdict(self)
         plan = Plan(**{n: settings[n] for n in Plan.__dataclass_fields__})
         folder = self.out or Path("tuning") / self.method
-        standing = search(
-            plan,
-            folder,
-            self.trials,
-            self.together,
-            lambda standing: _show(out, standing, self.trials),
-        )
+        if self.address is not None and self.engine != "ray":
+            raise PlatoError("--address is of a Ray cluster; add --engine ray.")
+        with self._scores() as scores:
+            standing = search(
+                plan,
+                folder,
+                self.trials,
+                self.together,
+                lambda standing: _show(out, standing, self.trials),
+                scores,
+            )
         if not standing.found:
             raise PlatoError(f"{folder}: no trial came to a score.")
         found = ", ".join(f"{n} {v:.3g}" for n, v in standing.found.items())
@@ -65,6 +75,15 @@ class Tune:
             soft_wrap=True,
         )
         return 0
+
+    def _scores(self) -> "AbstractContextManager[Callable[..., list[float]]]":
+        from plato.tuning.trials import scores
+
+        if self.engine == "local":
+            return nullcontext(scores)
+        from plato.tuning.cluster import scores_of_cluster
+
+        return scores_of_cluster(self.address)
 
 
 def _show(out: "Console", standing: "Standing", trials: int) -> None:

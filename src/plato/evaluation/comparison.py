@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol as Typed
+from typing import runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +27,7 @@ from plato.evaluation.protocols import Protocol, Result
 from plato.evaluation.significance import Family, PairedTest, best_of
 
 
+@runtime_checkable
 class Source(Typed):
     """Where results come from: an `Examiner` that plays, or what was played before."""
 

@@ -41,10 +41,19 @@ class Cell:
     def config(self) -> TrainConfig:
         """The training of this cell alone."""
         assert self.row.settings is not None
-        settings = {k: v for k, v in vars(self.row.settings).items() if k != "setups"}
-        settings |= {"seed": self.seed, "seeds": 1, "fleet": False}
-        settings["noise"] = self.protocol.noise
-        return TrainConfig(setups=self.trained_on, **settings)
+        settings = self.row.settings
+        return TrainConfig(
+            **vars(settings)
+            | {
+                "setups": self.trained_on,
+                "fleet": False,
+                "seeds": 1,
+                "seed": self.seed,
+                # The same games as in a training of several seeds from the first on.
+                "game_seed": settings.game_seed + self.seed - settings.seed,
+                "noise": self.protocol.noise,
+            }
+        )
 
     @property
     def steps(self) -> int:

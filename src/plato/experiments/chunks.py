@@ -15,14 +15,12 @@ def together(cells: Sequence[Cell]) -> TrainConfig:
     They must be all pairs of some setups and some seeds that follow each other, of one
     row and protocol: see `stacked`.
     """
-    first = cells[0].config()
-    if len(cells[0].trained_on) > 1:
-        return replace(first, seed=min(c.seed for c in cells), seeds=len(cells))
-    seeds = sorted({cell.seed for cell in cells})
+    first = min(cells, key=lambda cell: cell.seed).config()
+    seeds = len({cell.seed for cell in cells})
+    if len(first.setups) > 1:
+        return replace(first, seeds=seeds)
     setups = dict.fromkeys(name for cell in cells for name in cell.trained_on)
-    return replace(
-        first, setups=tuple(setups), fleet=True, seed=seeds[0], seeds=len(seeds)
-    )
+    return replace(first, setups=tuple(setups), fleet=True, seeds=seeds)
 
 
 def stacked(cells: Sequence[Cell]) -> list[list[Cell]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import jax
 
@@ -15,6 +15,7 @@ from plato.experiments.work import do
 EngineName: TypeAlias = Literal["auto", "local", "gpu", "ray"]
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Does cells and keeps what comes of them in a store."""
 
@@ -61,12 +62,12 @@ class ThisMachine:
             listener.done(cell, entry)
 
 
-def engine(name: EngineName, address: str | None = None) -> Engine:
+def engine(name: EngineName, address: str | None = None, gpus: float = 0.0) -> Engine:
     """An engine by its name; `auto` is what this machine has."""
     if name == "ray":
         from plato.experiments.cluster import Cluster
 
-        return Cluster(address)
+        return Cluster(address, gpus)
     if name == "auto":
         name = "local" if jax.default_backend() == "cpu" else "gpu"
     return ThisMachine(stack=name == "gpu")

@@ -11,7 +11,7 @@ from plato.evaluation import rendering
 from plato.experiments.pictures import pictures
 from plato.experiments.recorded import Done
 from plato.experiments.sections import Section, compute, sections
-from plato.experiments.suite import ROWS
+from plato.experiments.suite import in_order
 from plato.files import write_text
 from plato.pages.page import asset, page
 
@@ -160,11 +160,10 @@ def _facts(found: Sequence[Done]) -> str:
     codes = dict.fromkeys(f"{d['code']['plato']} ({d['code']['digest']})" for d in data)
     jaxes = dict.fromkeys(d["environment"]["jax"] for d in data)
     devices = dict.fromkeys(d["environment"]["device"] for d in data)
-    rows = dict.fromkeys(one.cell.row.name for one in found)
-    whole = sum(len(part) for part in ROWS.values())
+    rows = len(dict.fromkeys(one.cell.row.name for one in found))
     versions = f"PLATO {', '.join(codes)}" if len(codes) < 4 else f"{len(codes)} states"
     return (
-        f"{trained} trainings of {len(rows)} of {whole} rows, {steps / 1e9:.2f} "
+        f"{trained} trainings, {rows} of {len(in_order())} rows, {steps / 1e9:.2f} "
         f"billion environment steps, by {versions} of the code, JAX "
         f"{', '.join(jaxes)}, on {', '.join(devices)}."
     )

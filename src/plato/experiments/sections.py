@@ -43,7 +43,11 @@ class Section:
 
 def sections(found: Sequence[Done], protocol: Protocol) -> list[Section]:
     """All sections that what is done by a protocol allows."""
-    own = [one for one in found if one.cell.protocol == protocol]
+    order = [row.name for row in suite.in_order()]
+    own = sorted(
+        (one for one in found if one.cell.protocol == protocol),
+        key=lambda one: order.index(one.cell.row.name),
+    )
     specialists = [one for one in own if len(one.cell.trained_on) < 2]
     made = [
         _native(specialists, protocol, "methods", "Native setups", "main"),

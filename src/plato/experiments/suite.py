@@ -75,6 +75,11 @@ ROWS: dict[Part, tuple[Row, ...]] = {
 """Everything that tables are made of. PLATO itself is the ablation's mlp+add."""
 
 
+def in_order() -> list[Row]:
+    """All rows, each once, in the order of tables."""
+    return list(dict.fromkeys(row for part in ROWS.values() for row in part))
+
+
 def protocols(names: Sequence[ProtocolName]) -> list[Protocol]:
     """The protocols by their names, as the suite uses them."""
     episodes = {"field": FIELD_EPISODES, "paper": None}
@@ -94,7 +99,7 @@ def cells(
 
     `methods` are the names of rows to keep; all of them if none is named.
     """
-    known = {row.name: row for part in ROWS.values() for row in part}
+    known = [row.name for row in in_order()]
     for name in methods:
         if name not in known:
             rows = ", ".join(known)

@@ -1,0 +1,95 @@
+"""A real Ray cluster of two workers, one of which is lost in the middle."""
+
+import logging
+import math
+import sys
+
+import pytest
+from small_cells import given, trained
+
+from plato.errors import PlatoError
+from plato.experiments.cluster import Cluster
+from plato.experiments.listener import Listener
+from plato.experiments.store import Store
+
+ray = pytest.importorskip("ray", reason="extra `cluster` is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+
+
+@pytest.fixture
+def cluster():
+    from ray.cluster_utils import Cluster as LocalCluster
+
+    cluster = LocalCluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 0, "include_dashboard": False},
+    )
+    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def test_a_worker_is_lost_and_nothing_else(cluster, tmp_path):
+    cluster.add_node(num_cpus=1)
+    doomed = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    cells = [trained(seed) for seed in range(42, 46)]
+    store, heard = Store(tmp_path), []
+
+    def hear(cell, entry):
+        if not heard:
+            # It is at work on a cell of its own now.
+            cluster.remove_node(doomed, allow_graceful=False)
+        heard.append(cell)
+
+    Cluster().run(cells, store, Listener(done=hear))
+    assert sorted(map(str, heard)) == sorted(map(str, cells))
+    assert all(map(store.has, cells))
+    # Asked again, nothing is left to do.
+    Cluster().run(cells, store, Listener(done=hear))
+    assert len(heard) == len(cells)
+
+
+def test_a_cell_that_cannot_be_done_does_not_harm_others(cluster, tmp_path):
+    from dataclasses import replace
+
+    cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    bad = replace(given(), plays=("wildfire-nowhere",))
+    store, said = Store(tmp_path), []
+    with pytest.raises(PlatoError, match="1 of 2 cells could not be done"):
+        Cluster().run([bad, given()], store, Listener(says=said.append))
+    assert store.has(given())
+    assert not store.has(bad)
+    assert "no setup named 'wildfire-nowhere'" in said[0]
+
+
+def test_trials_are_tasks_too(cluster):
+    import plato
+    from plato.tuning.cluster import scores_of_cluster
+    from plato.tuning.spaces import SPACES, Choice
+
+    cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    middle = {
+        name: of.sizes[0] if isinstance(of, Choice) else (of.low * of.high) ** 0.5
+        for name, of in SPACES["dicg"].items()
+    }
+    setup = plato.load_setup("wildfire-2x3-S3")
+    with scores_of_cluster(None) as scores:
+        found = scores("dicg", setup, [middle] * 2, steps=1200, seed=42, validation=2)
+    assert len(found) == 2
+    assert found[0] == found[1]
+    assert math.isfinite(found[0])
+
+
+def test_a_cluster_that_is_not_there(tmp_path):
+    with pytest.raises(PlatoError, match="There is no Ray cluster at 127"):
+        Cluster("127.0.0.1:1").run([given()], Store(tmp_path), Listener())
+
+
+def test_without_ray(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(PlatoError, match=r"plato-marl\[cluster\]"):
+        Cluster().run([given()], Store(tmp_path), Listener())

@@ -1,0 +1,170 @@
+"""Cells done here: results that can be trusted, and nothing done twice or lost."""
+
+import gzip
+import json
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from small_cells import AWAY, HOME, PAPER, SETTINGS, given, trained
+
+import plato
+from plato.domains.setups import load_setup
+from plato.evaluation.evaluate import named_policy
+from plato.experiments.cells import Cell, Row
+from plato.experiments.engines import ThisMachine, engine
+from plato.experiments.listener import Listener
+from plato.experiments.store import Store
+from plato.experiments.work import do
+from plato.runs import train as loop
+
+CELLS = [trained(42), trained(43), trained(42, by=PAPER), given()]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("results"))
+    ThisMachine(stack=True).run(CELLS, store, Listener())
+    return store
+
+
+def found(store: Store, cell: Cell) -> dict[str, Any]:
+    entry = store.find(cell)
+    assert entry is not None
+    return entry.data
+
+
+def unchanging(data):
+    """All of an entry but what may differ between two times of doing the same."""
+    return {k: v for k, v in data.items() if k != "seconds"}
+
+
+def test_results_are_those_of_the_policies_that_are_kept(store):
+    """Read without our code, and played again by it."""
+    for cell in CELLS[:2]:
+        (path,) = (store.path / "cells").rglob(f"*{cell.fingerprint}.json.gz")
+        data = json.loads(gzip.decompress(path.read_bytes()))
+        assert data["cell"]["seed"] == cell.seed
+        assert data["steps"] == 6 * 40
+        assert data["environment"]["device"]
+        assert set(data["episodes"]) == {HOME, AWAY}
+        for name in cell.plays:
+            policy = named_policy(str(store.policy_file(cell)), load_setup(name))
+            again = plato.evaluate(policy, name, episodes=6, seed=200)
+            for metric, values in again.metrics.items():
+                kept = data["episodes"][name][metric]
+                np.testing.assert_allclose(kept, values[None], atol=6e-5)
+    paper = found(store, CELLS[2])
+    assert len(paper["chosen"]) == 3
+    assert np.shape(paper["episodes"][HOME]["return"]) == (3, 6)
+    assert not list(store.work.iterdir())
+
+
+def test_what_is_done_is_not_done_again(store):
+    def never(*_):
+        raise AssertionError("done again")
+
+    ThisMachine(stack=True, do=never).run(CELLS, store, Listener())
+    ThisMachine(stack=False, do=never).run(CELLS, store, Listener())
+
+
+def test_one_by_one_gives_what_many_at_once_gave(store, tmp_path):
+    alone = Store(tmp_path)
+    heard = []
+    listener = Listener(done=lambda cell, entry: heard.append(cell))
+    ThisMachine(stack=False).run([CELLS[1]], alone, listener)
+    assert heard == [CELLS[1]]
+    one, other = (found(s, CELLS[1]) for s in (alone, store))
+    assert one["chosen"] == other["chosen"]
+    np.testing.assert_allclose(one["curve"]["return"], other["curve"]["return"])
+    for metric, rows in one["episodes"][HOME].items():
+        np.testing.assert_allclose(rows, other["episodes"][HOME][metric], atol=1e-3)
+
+
+def test_a_damaged_result_is_done_again(store, tmp_path):
+    cell, copy = given(), Store(tmp_path)
+    ThisMachine(stack=False).run([cell], copy, Listener())
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    path.write_bytes(path.read_bytes()[:50])
+    assert copy.find(cell) is None
+    ThisMachine(stack=False).run([cell], copy, Listener())
+    both = (unchanging(found(s, cell)) for s in (copy, store))
+    assert len({json.dumps(data, sort_keys=True) for data in both}) == 1
+
+
+def test_a_training_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
+
+    class CutOffError(Exception):
+        pass
+
+    def cut(progress):
+        if progress.update == 4:
+            raise CutOffError
+
+    with pytest.raises(CutOffError):
+        list(do([CELLS[0]], tmp_path, cut))
+    heard = []
+    ((_, entry),) = do([CELLS[0]], tmp_path, lambda p: heard.append(p.update))
+    assert min(heard) > 3
+    kept = found(store, CELLS[0])
+    np.testing.assert_allclose(entry.data["curve"]["return"], kept["curve"]["return"])
+    assert entry.data["chosen"] == kept["chosen"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_does_not_fit_is_split_and_goes_on(tmp_path):
+    """A device whose memory holds one training at a time."""
+    cells = [trained(42), trained(43), trained(42, on="wildfire-2x3-S1")]
+    cells.append(trained(43, on="wildfire-2x3-S1"))
+    tried, said = [], []
+
+    def small_device(cells, work, report):
+        tried.append(len(cells))
+        if len(cells) > 1:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
+        yield cells[0], store_entry
+
+    store = Store(tmp_path)
+    store_entry = next(do([given()], tmp_path / "other"))[1]
+    engine = ThisMachine(stack=True, do=small_device)
+    engine.run(cells, store, Listener(says=said.append))
+    assert tried == [4, 2, 1, 1, 2, 1, 1]
+    assert all(map(store.has, cells))
+    assert len(said) == 3
+    assert "do not fit into this device's memory" in said[0]
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(tmp_path):
+    def broken(cells, work, report):
+        raise jax.errors.JaxRuntimeError("INTERNAL: something else")
+
+    with pytest.raises(jax.errors.JaxRuntimeError, match="something else"):
+        ThisMachine(stack=True, do=broken).run(
+            [trained(42), trained(43)], Store(tmp_path), Listener()
+        )
+
+
+def test_baselines_and_generalists_are_cells_too(tmp_path):
+    from plato.learners.config import METHODS
+    from plato.policies.baseline_configs import DicgConfig
+
+    halves = METHODS["dicg"]
+    learning = replace(
+        halves.learning(), games=2, steps=10, updates=6, epochs=1, minibatches=1
+    )
+    dicg = Row("DICG", replace(SETTINGS, networks=DicgConfig(), learning=learning))
+    setups = (HOME, "wildfire-2x3-S1")
+    together = replace(trained(), trained_on=setups, plays=(*setups, AWAY))
+    store, cells = Store(tmp_path), [trained(row=dicg), together]
+    ThisMachine(stack=True).run(cells, store, Listener())
+    assert set(found(store, together)["episodes"]) == {*setups, AWAY}
+    assert found(store, cells[0])["cell"]["training"]["method"] == "dicg"
+
+
+def test_engines_by_name():
+    assert engine("auto") == ThisMachine(stack=False)  # tests run on a CPU
+    assert engine("gpu") == ThisMachine(stack=True)

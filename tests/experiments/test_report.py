@@ -1,0 +1,180 @@
+"""Reports of a store: all rows that are complete, right numbers, in three formats."""
+
+import gzip
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from small_cells import AWAY, FIELD, HOME, PAPER, SETTINGS, given, trained
+
+from plato.experiments.cells import Row
+from plato.experiments.recorded import Done, done
+from plato.experiments.report import write_report
+from plato.experiments.sections import sections
+from plato.experiments.store import Entry, Store
+
+METRICS = ("return", "reward_per_fight", "noop_percent", "burnouts", "putouts")
+DOT = Row("mlp+dot", SETTINGS)
+GENERAL = Row("PLATO generalist", SETTINGS)
+
+
+def entry(cell, level: float) -> Entry:
+    """Made-up episodes around a level, of a cell's own shape."""
+    policies = cell.protocol.chosen if cell.trained_on else 1
+    rng = np.random.default_rng(cell.seed)
+    rows = level + rng.normal(size=(policies, len(cell.protocol.seeds)))
+    metrics = (*METRICS, "zero_suppressant", "new_fires")
+    data = {
+        "format": 1,
+        "fingerprint": cell.fingerprint,
+        "cell": cell.to_mapping(),
+        "code": {"plato": "0.1", "digest": "abc"},
+        "environment": {"device": "abacus", "jax": "1"},
+        "seconds": {"training": 2.0, "playing": 1.0},
+        "episodes": {s: {m: rows.tolist() for m in metrics} for s in cell.plays},
+    }
+    if cell.trained_on:
+        curve = {"steps": [40, 80], "return": [1.0, level]}
+        data |= {"chosen": [6] * policies, "steps": 240, "curve": curve}
+    return Entry(cell.fingerprint, data)
+
+
+@pytest.fixture
+def found(tmp_path) -> list[Done]:
+    levels = {}
+    for by in (FIELD, PAPER):
+        levels |= {trained(seed, by=by): 50.0 for seed in (42, 43)}
+        levels |= {trained(seed, DOT, by=by): 30.0 for seed in (42, 43)}
+        levels[given(by=by)] = 10.0
+    both = (HOME, "wildfire-2x3-S1")
+    for seed in (42, 43):
+        one = replace(trained(seed, GENERAL), trained_on=both, plays=(*both, AWAY))
+        levels[one] = 49.0
+    # A row that lacks the second training that intervals need.
+    levels[trained(42, Row("DICG", SETTINGS), by=FIELD)] = 20.0
+    store = Store(tmp_path / "store")
+    for cell, level in levels.items():
+        store.add(cell, entry(cell, level))
+    return done(store, [*levels, trained(99)])
+
+
+def test_sections_show_what_the_store_holds(found):
+    made = {section.title: section for section in sections(found, FIELD)}
+    assert list(made) == [
+        "Native setups",
+        "Distance to the optimum",
+        "Zero-shot: from 2×3 to 3×3",
+        "Ablation",
+        "Ablation, zero-shot: from 2×3 to 3×3",
+        "What each switch buys",
+        "One policy for all: native setups",
+        "One policy for all: 3x3 unseen, specialists of 2x3",
+    ]
+    native = made["Native setups"]
+    assert native.missing == ("DICG",)
+    labels = [row.label for part in native.report.tables[0].sections for row in part]
+    assert labels[:2] == ["PLATO (2)", "Random"]
+    assert "PLATO (paper)" in labels
+    comparison = native.comparison
+    assert comparison is not None
+    cell = comparison.cells["PLATO", HOME, "return"]
+    own = [o for o in found if o.cell.row.name == "PLATO" and o.cell.protocol == FIELD]
+    means = [np.mean(o.entry.data["episodes"][HOME]["return"]) for o in own]
+    assert cell.mean == pytest.approx(np.mean(means))
+    assert cell.bold
+    (share,) = made["Distance to the optimum"].report.tables[0].sections[0][0].entries
+    assert share.text == f"{100 * np.mean(means) / 84.1319:.1f} %"
+    ablation = made["Ablation"].report.tables[0].sections[0]
+    assert [row.label for row in ablation] == ["mlp+add (2)", "mlp+dot (2)"]
+
+
+def test_the_papers_pattern_is_put_beside_ours(found):
+    made = {section.title: section for section in sections(found, PAPER)}
+    pattern = made["Who is significantly best"].report
+    here, paper = pattern.tables[0].sections[0]
+    assert here.entries[0].text == "PLATO"
+    assert paper.entries[0].text == "PLATO"
+    assert "columns agree" in pattern.note
+    assert "Distance to the optimum" not in made
+
+
+class Tags(HTMLParser):
+    """Checks that what is opened is closed, and gathers text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "link", "img", "br"):
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href"):
+                assert str(value).startswith(("data:", "#")), f"{tag} needs {value}"
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_a_report_in_every_format(found, tmp_path):
+    for form in ("html", "markdown", "latex"):
+        write_report(found, tmp_path / form, form)
+    page = (tmp_path / "html").read_text()
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    words = " ".join(tags.text)
+    for text in ("By the field's protocol", "abacus", "PLATO 0.1 (abc)"):
+        assert text in words
+    assert "Not done everywhere yet, and so not shown: DICG." in words
+    assert page.count("<img") == 3  # shares of the optimum, and curves by protocol
+    markdown = (tmp_path / "markdown").read_text()
+    assert "| PLATO (2) |" in markdown
+    assert "## What differs from the paper, and why" in markdown
+    latex = (tmp_path / "latex").read_text()
+    assert latex.count(r"\begin{document}") == 1
+    assert latex.count(r"\begin{table*}") == latex.count(r"\end{table*}") > 10
+
+
+def test_commands_on_a_store(plato, found, tmp_path, monkeypatch):
+    result = plato("report", "--store", "nowhere")
+    assert result.returncode == 2
+    assert "holds no results; make some with `plato reproduce`" in result.stderr
+    result = plato("report", "--store", str(tmp_path / "store"))
+    assert result.returncode == 2
+    assert "none of its" in result.stderr
+    for flags, words in (
+        (["--methods", "QMIX"], "There is no row 'QMIX'"),
+        (["--address", "auto"], "add --engine ray"),
+        (["--seeds", "0"], "seeds must be from 1"),
+        (["--part-of-training", "2"], "must be above 0 and at most 1"),
+    ):
+        result = plato("reproduce", "--store", "s", *flags)
+        assert result.returncode == 2
+        assert words in result.stderr
+
+
+def test_reproducing_and_reporting(plato, tmp_path):
+    """Given policies take no training: the whole way in seconds."""
+    flags = ["--methods", "NOOP", "Random", "--setup", "wildfire-2x3-S0"]
+    command = ["reproduce", "--only", "native", "--store", "mine", *flags]
+    result = plato(*command)
+    assert result.returncode == 0, result.stderr
+    assert "4 cells, 0 of them done already" in result.stdout
+    assert "All 4 cells are done" in result.stdout
+    files = sorted((tmp_path / "mine" / "cells").rglob("*.json.gz"))
+    before = [path.read_bytes() for path in files]
+    data = json.loads(gzip.decompress(before[0]))
+    assert data["cell"]["policy"] == "noop"
+    files[1].write_bytes(before[1][:30])
+    result = plato(*command)
+    assert result.returncode == 0
+    assert "could not be read; it is in" in result.stdout
+    assert "3 of them done already" in result.stdout
+    assert plato(*command).stdout.count("done already") == 1

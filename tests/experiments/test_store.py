@@ -1,0 +1,97 @@
+"""The store: what is kept, who may do what, and what happens to damaged files."""
+
+import gzip
+import json
+
+import pytest
+from small_cells import PLATO, SETTINGS, given, trained
+
+from plato.errors import PlatoError
+from plato.experiments.cells import Row
+from plato.experiments.store import Entry, Store
+
+
+def entry(cell, note: str = "first") -> Entry:
+    data = {
+        "format": 1,
+        "fingerprint": cell.fingerprint,
+        "cell": cell.to_mapping(),
+        "code": {"plato": "0"},
+        "environment": {},
+        "episodes": {},
+        "note": note,
+    }
+    return Entry(cell.fingerprint, data, b"weights")
+
+
+def test_what_is_added_is_found_and_never_changed(tmp_path):
+    store, cell = Store(tmp_path), trained()
+    assert store.find(cell) is None
+    store.add(cell, entry(cell))
+    store.add(cell, entry(cell, "second"))
+    found = store.find(cell)
+    assert found is not None
+    assert found.data["note"] == "first"
+    assert [e.fingerprint for e in store.entries()] == [cell.fingerprint]
+    assert store.policy_file(cell).read_bytes() == b"weights"
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    assert path.name.startswith("wildfire-2x3-S3-seed42-")
+    assert json.loads(gzip.decompress(path.read_bytes()))["note"] == "first"
+
+
+def test_cells_are_known_by_all_that_matters():
+    cell = trained()
+    assert cell.fingerprint == trained(row=Row("other name", SETTINGS)).fingerprint
+    others = [
+        trained(43),
+        trained(on="wildfire-2x3-S1"),
+        given(),
+        given(Row("Weakest", policy="weakest")),
+    ]
+    prints = {cell.fingerprint, *(other.fingerprint for other in others)}
+    assert len(prints) == 5
+    assert cell.row == PLATO
+
+
+@pytest.mark.parametrize("content", [b"", b"not gzip", gzip.compress(b"{}"), None])
+def test_damaged_results_are_put_aside(tmp_path, content):
+    store, cell = Store(tmp_path), trained()
+    store.add(cell, entry(cell))
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    path.write_bytes(path.read_bytes()[:-20] if content is None else content)
+    assert store.find(cell) is None
+    assert not store.has(cell)
+    (aside,) = store.damaged
+    assert aside.exists()
+    assert list(store.entries()) == []
+
+
+def test_results_of_another_format_are_refused_and_stay(tmp_path):
+    store, cell = Store(tmp_path), trained()
+    made = entry(cell)
+    made.data["format"] = 99
+    store.add(cell, made)
+    with pytest.raises(PlatoError, match="is of format 99"):
+        store.find(cell)
+    assert store.has(cell)
+
+
+def test_nobody_does_what_another_is_doing(tmp_path):
+    one, other = Store(tmp_path), Store(tmp_path)
+    cells = [trained(42), trained(43), trained(44)]
+    one.add(cells[0], entry(cells[0]))
+    with one.claimed(cells[:2]) as mine:
+        assert mine == [cells[1]]
+        with other.claimed(cells) as theirs:
+            assert theirs == [cells[2]]
+    with other.claimed(cells) as theirs:
+        assert theirs == cells[1:]
+
+
+def test_a_store_that_cannot_be_written_says_so(tmp_path):
+    (tmp_path / "claims").write_text("in the way")
+    with (
+        pytest.raises(PlatoError, match="cannot be written"),
+        Store(tmp_path).claimed([trained()]),
+    ):
+        pass
