@@ -197,17 +197,20 @@ class Examiner:
 
         Never on what they are going to be transferred to. Of equals, the later one.
         """
-        setups = [load_setup(name) for name in training.setups]
 
         def worth(checkpoint: Checkpoint) -> tuple[float, int]:
-            returns = [
-                self._play_kept(checkpoint, setup, self.protocol.choosing)["return"]
-                for setup in setups
-            ]
-            return float(np.mean(returns)), checkpoint.update
+            return self.score(training, checkpoint), checkpoint.update
 
         candidates = self.protocol.candidates(training)
         return sorted(candidates, key=worth, reverse=True)[: self.protocol.chosen]
+
+    def score(self, training: Training, checkpoint: Checkpoint) -> float:
+        """What a checkpoint is chosen by: its mean return where it was trained."""
+        returns = [
+            self._play_kept(checkpoint, load_setup(name), self.protocol.choosing)
+            for name in training.setups
+        ]
+        return float(np.mean([played["return"] for played in returns]))
 
     def _policy(self, contestant: Contestant, setup: Setup) -> Policy[Any]:
         """A given policy; what its name stands for may depend on the setup."""

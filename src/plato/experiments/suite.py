@@ -63,8 +63,10 @@ ROWS: dict[Part, tuple[Row, ...]] = {
         Row("pointer query", _plato({"context": "none"})),
         Row("away removed", _plato({"away": "removed"})),
         Row("one beginning", _plato(beginnings=1)),
+        # 1.6 rollouts to an update: the 1.2 million steps that baselines have.
+        Row("the baselines' budget", _plato(updates=234)),
     ),
-    "generalist": (Row("PLATO generalist", _plato(games=384)),),
+    "generalist": (Row("PLATO generalist", _plato(games=192)),),
     "given": (
         Row("NOOP", policy="noop"),
         Row("Random", policy="random"),

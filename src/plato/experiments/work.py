@@ -74,6 +74,7 @@ def _trained(
     learning = folder.config().learning
     about = {
         "chosen": list(results[0].played[0].updates),
+        "score": round(examiner.score(training, chosen), DIGITS),
         "steps": learning.played(learning.updates),
         "curve": {
             "steps": [learning.played(int(row["update"])) for row in _some(rows)],

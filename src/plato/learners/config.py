@@ -17,9 +17,9 @@ from plato.policies.mohito_config import MohitoConfig
 class MappoConfig(Budget):
     """How to learn."""
 
-    games: int = 128
+    games: int = 64
     """Games played side by side."""
-    steps: int = 100
+    steps: int = 50
     """Steps of each game between two updates."""
     updates: int = 400
     """Rollouts, each followed by an update."""

@@ -1,6 +1,7 @@
 """Policies on disk: one safetensors file that says how to rebuild what it holds."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,13 +71,18 @@ def load_policy(path: Path) -> Policy[Any]:
     try:
         networks, sizes = (header[name] for name in kind.names)
         config = from_mapping(kind.networks, networks, kind.names[0])
-        built_for = kind.sizes(**sizes)
+        blank = _blank(kind, config, kind.sizes(**sizes))
     except (PlatoError, KeyError, TypeError, ValueError) as error:
         raise PlatoError(f"{path}: has a header that cannot be read: {error}") from None
-    blank = jax.eval_shape(
+    return jax.tree.map(jax.numpy.asarray, read_tree(path, blank))
+
+
+@cache
+def _blank(kind: Kind, config: Any, built_for: Any) -> Policy[Any]:
+    """A policy of shapes without numbers; the checkpoints of a training share it."""
+    return jax.eval_shape(
         lambda key: kind.create(config, built_for, key=key), jax.random.key(0)
     )
-    return jax.tree.map(jax.numpy.asarray, read_tree(path, blank))
 
 
 def load_actor(path: Path) -> PointerActor:
