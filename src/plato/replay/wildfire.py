@@ -63,10 +63,10 @@ def drawn_of(recording: Recording, config: WildfireConfig) -> dict[str, np.ndarr
     states = recording.sights.state
     cells, team = len(config.fire_cells), len(config.agent.agents)
     return {
-        "intensity": states.intensity[:, :cells].astype(np.uint8),
-        "suppressant": states.suppressant[:, :team].astype(np.float32),
-        "capacity": states.capacity[:, :team].astype(np.float32),
-        "equipment": states.equipment[:, :team].astype(np.uint8),
+        "intensity": states.intensity[:, :cells],
+        "suppressant": states.suppressant[:, :team],
+        "capacity": states.capacity[:, :team],
+        "equipment": states.equipment[:, :team],
     }
 
 

@@ -1,0 +1,488 @@
+// Wildfire alone: how a moment of it is drawn, and how its fires are called.
+
+const MARGIN = 20; // room for the numbers of rows and columns
+const LARGEST_CELL = 128;
+
+class Field {
+  constructor(scene, canvas) {
+    this.scene = scene;
+    this.canvas = canvas;
+    this.sprites = new Map();
+    this.burnable = new Map(scene.cells.map(([y, x], row) => [`${y},${x}`, row]));
+    this.places = this.agentPlaces();
+  }
+
+  // Where agents stand within their cell: several share it, and leave room for a fire.
+  agentPlaces() {
+    const { positions } = this.scene;
+    const crowds = new Map();
+    positions.forEach(([y, x], agent) => {
+      const at = `${y},${x}`;
+      crowds.set(at, [...(crowds.get(at) ?? []), agent]);
+    });
+    const places = [];
+    for (const [at, crowd] of crowds) {
+      const [y, x] = at.split(",").map(Number);
+      const beside = this.burnable.has(at);
+      const rows = Math.ceil(Math.sqrt(crowd.length));
+      const [corner, room] = beside ? [0.5, 0.5] : [0, 1];
+      const part = room / rows;
+      crowd.forEach((agent, i) => {
+        places[agent] = {
+          x: x + corner + part * ((i % rows) + 0.5),
+          y: y + corner + part * (Math.floor(i / rows) + 0.5),
+          radius: part * (beside ? 0.38 : 0.27),
+        };
+      });
+    }
+    return places;
+  }
+
+  layout(width, height) {
+    const [rows, columns] = this.scene.grid;
+    const side = Math.min((width - MARGIN) / columns, (height - MARGIN) / rows, LARGEST_CELL);
+    this.side = side > 12 ? Math.floor(side) : Math.floor(side * 4) / 4;
+    this.context = fit(this.canvas, this.side * columns + MARGIN, this.side * rows + MARGIN);
+    this.sprites.clear();
+    this.ground = null;
+  }
+
+  repaint() {
+    this.sprites.clear();
+    this.ground = null;
+  }
+
+  // The agent under a point of the canvas, or the nearest in its cell.
+  agentAt(px, py) {
+    const [x, y] = [(px - MARGIN) / this.side, (py - MARGIN) / this.side];
+    let best = -1;
+    let least = Infinity;
+    this.places.forEach((place, agent) => {
+      const [row, column] = this.scene.positions[agent];
+      const [dx, dy] = [place.x - x, place.y - y];
+      const within = Math.floor(y) === row && Math.floor(x) === column;
+      const distance = Math.hypot(dx, dy);
+      if ((within || distance * this.side < 14) && distance < least) {
+        best = agent;
+        least = distance;
+      }
+    });
+    return best;
+  }
+
+  draw(policy, time, agent) {
+    const { context, side, scene } = this;
+    const scale = context.getTransform().a;
+    this.ground ??= this.paintGround(scale);
+    context.save();
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    context.drawImage(this.ground, 0, 0);
+    context.restore();
+    context.save();
+    context.translate(MARGIN, MARGIN);
+    const from = time * policy.tasks;
+    for (let task = 0; task < policy.tasks; task++) {
+      const [y, x, size] = scene.cells[task];
+      const intensity = policy.intensity[from + task];
+      const sprite = this.sprite(size, intensity, policy.exists[from + task], scale);
+      context.drawImage(sprite, x * side, y * side, side, side);
+    }
+    if (agent >= 0) this.drawPointing(policy, time, agent);
+    this.drawFights(policy, time, agent);
+    this.drawAgents(policy, time, agent);
+    this.drawEvents(policy, time);
+    context.restore();
+  }
+
+  paintGround(scale) {
+    const [rows, columns] = this.scene.grid;
+    const { side } = this;
+    const ground = document.createElement("canvas");
+    ground.width = this.canvas.width;
+    ground.height = this.canvas.height;
+    const context = ground.getContext("2d");
+    context.scale(scale, scale);
+    context.fillStyle = palette.soft;
+    context.font = "11px system-ui, sans-serif";
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    const every = side >= 16 ? 1 : side >= 7 ? 5 : 10;
+    for (let x = 0; x < columns; x += every) {
+      context.fillText(x, MARGIN + (x + 0.5) * side, MARGIN / 2);
+    }
+    for (let y = 0; y < rows; y += every) {
+      context.fillText(y, MARGIN / 2, MARGIN + (y + 0.5) * side);
+    }
+    context.fillStyle = palette.ground;
+    const gap = side >= 20 ? 1.5 : side >= 8 ? 0.5 : 0;
+    for (let y = 0; y < rows; y++) {
+      for (let x = 0; x < columns; x++) {
+        context.beginPath();
+        context.roundRect(
+          ...[MARGIN + x * side + gap, MARGIN + y * side + gap],
+          ...[side - 2 * gap, side - 2 * gap, side >= 20 ? side * 0.08 : 0],
+        );
+        context.fill();
+      }
+    }
+    return ground;
+  }
+
+  // Cells in the same condition look the same: each is painted once.
+  sprite(size, intensity, burns, scale) {
+    const key = size * 4096 + intensity * 2 + burns;
+    let sprite = this.sprites.get(key);
+    if (!sprite) {
+      sprite = document.createElement("canvas");
+      sprite.width = sprite.height = Math.ceil(this.side * scale);
+      const context = sprite.getContext("2d");
+      context.scale(sprite.width / this.side, sprite.width / this.side);
+      paintCell(context, this.side, size, intensity, burns, this.scene.burntOut);
+      this.sprites.set(key, sprite);
+    }
+    return sprite;
+  }
+
+  middle(task) {
+    const [y, x] = this.scene.cells[task];
+    return [(x + 0.5) * this.side, (y + 0.5) * this.side];
+  }
+
+  radius(agent) {
+    return Math.max(this.places[agent].radius * this.side, 2);
+  }
+
+  drawAgents(policy, time, marked) {
+    const { context, side } = this;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    this.places.forEach((place, agent) => {
+      const at = time * policy.team + agent;
+      const here = policy.present[at];
+      const r = this.radius(agent);
+      const [x, y] = [place.x * side, place.y * side];
+      context.lineWidth = r > 6 ? 2 : 1;
+      context.beginPath();
+      context.arc(x, y, r, 0, 2 * Math.PI);
+      context.fillStyle = here ? palette.water : palette.card;
+      context.fill();
+      if (!here) context.setLineDash(r > 6 ? [3, 3] : [1.5, 1.5]);
+      context.strokeStyle = here ? palette.card : palette.soft;
+      context.stroke();
+      context.setLineDash([]);
+      if (r > 9) this.drawTank(policy, at, x, y, r);
+      if (r > 6.5) {
+        context.fillStyle = here ? palette["on-water"] : palette.soft;
+        context.font = `650 ${Math.min(r * 1.05, 20)}px system-ui, sans-serif`;
+        context.fillText(agent + 1, x, y + 0.5);
+      }
+      if (agent === marked) {
+        context.strokeStyle = palette.ink;
+        context.lineWidth = 2.5;
+        context.beginPath();
+        context.arc(x, y, r + (r > 9 ? 9 : 3), 0, 2 * Math.PI);
+        context.stroke();
+      }
+    });
+  }
+
+  // Around an agent, a piece of a ring for each unit its tank holds: full or empty.
+  drawTank(policy, at, x, y, r) {
+    const { context } = this;
+    const has = policy.suppressant[at];
+    const holds = Math.max(policy.capacity[at], has);
+    const pieces = Math.min(Math.max(Math.ceil(holds), 1), 12);
+    const arc = (2 * Math.PI) / pieces;
+    const gap = pieces > 1 ? 0.12 : 0;
+    context.lineWidth = 4;
+    for (let piece = 0; piece < pieces; piece++) {
+      const full = ((piece + 1) * holds) / pieces <= has + 1e-6;
+      context.strokeStyle = full ? palette.water : palette.brush;
+      context.lineWidth = full ? 4 : 1.5;
+      context.beginPath();
+      const start = piece * arc - Math.PI / 2;
+      context.arc(x, y, r + 4, start + gap, start + arc - gap);
+      context.stroke();
+    }
+  }
+
+  drawFights(policy, time, marked) {
+    if (time >= policy.steps) return;
+    const { context, side } = this;
+    const thick = side >= 44 ? 3 : side >= 16 ? 2 : 1;
+    context.lineCap = "round";
+    this.places.forEach((place, agent) => {
+      const task = policy.actions[time * policy.team + agent] - 1;
+      if (task < 0) return;
+      const [tx, ty] = this.middle(task);
+      const [x, y] = [place.x * side, place.y * side];
+      const away = Math.hypot(tx - x, ty - y);
+      const short = Math.max(0, 1 - (side * 0.24) / Math.max(away, 1e-6));
+      const [ex, ey] = [x + (tx - x) * short, y + (ty - y) * short];
+      const strokes = thick > 1 ? [[thick + 3, palette.card], [thick, palette.ink]] : [
+        [agent === marked ? 2 : 1, palette.ink],
+      ];
+      for (const [width, colour] of strokes) {
+        context.lineWidth = width;
+        context.strokeStyle = colour;
+        context.beginPath();
+        context.moveTo(x, y);
+        context.lineTo(ex, ey);
+        if (thick > 1) arrowHead(context, x, y, ex, ey, thick * 3);
+        context.stroke();
+      }
+    });
+  }
+
+  // Where the marked agent may point, how far it reaches, and how likely each is.
+  drawPointing(policy, time, agent) {
+    const { context, side, scene } = this;
+    const [y, x] = scene.positions[agent];
+    const bonus = scene.equipment[policy.equipment[time * policy.team + agent]][2];
+    const reach = scene.reach[agent] + bonus;
+    const [rows, columns] = scene.grid;
+    const [left, top] = [Math.max(x - reach, 0), Math.max(y - reach, 0)];
+    const right = Math.min(x + reach + 1, columns);
+    const bottom = Math.min(y + reach + 1, rows);
+    context.strokeStyle = palette.soft;
+    context.lineWidth = 1.5;
+    context.setLineDash([4, 4]);
+    context.strokeRect(left * side, top * side, (right - left) * side, (bottom - top) * side);
+    context.setLineDash([]);
+    if (!policy.choices || time >= policy.steps) return;
+    for (const { index, share } of policy.choices(time, agent).entries) {
+      if (index === 0) continue;
+      const [cy, cx] = scene.cells[index - 1];
+      const width = Math.max(side * 0.07 * share, share > 0.01 ? 1 : 0.4);
+      context.strokeStyle = palette.accent;
+      context.lineWidth = width;
+      const inset = width / 2 + (side >= 20 ? 1.5 : 0);
+      context.strokeRect(
+        ...[cx * side + inset, cy * side + inset, side - 2 * inset, side - 2 * inset],
+      );
+      if (side >= 44) this.drawShare(cx, cy, share);
+    }
+  }
+
+  drawShare(cx, cy, share) {
+    const { context, side } = this;
+    const text = `${Math.round(100 * share)} %`;
+    context.font = "600 12px system-ui, sans-serif";
+    const width = context.measureText(text).width + 10;
+    const [x, y] = [(cx + 1) * side - width - 5, cy * side + 5];
+    context.fillStyle = palette.accent;
+    context.beginPath();
+    context.roundRect(x, y, width, 18, 9);
+    context.fill();
+    context.fillStyle = palette["on-accent"];
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(text, x + width / 2, y + 9.5);
+  }
+
+  // What happened in the step that led here, where it happened.
+  drawEvents(policy, time) {
+    const { side, context } = this;
+    if (side < 12) return;
+    const size = Math.min(side * 0.26, 22);
+    for (const { kind, row } of policy.events.at(time)) {
+      if (kind === "departure" || kind === "return") {
+        const place = this.places[row];
+        const above = this.radius(row) + (side >= 44 ? 16 : 2);
+        const y = Math.max(place.y * side - above, size / 2);
+        drawMark(context, kind, place.x * side, y, size * 0.8, palette.ink, palette.card);
+      } else {
+        const [cy, cx] = this.scene.cells[row];
+        const at = [cx * side + size * 0.75, (cy + 1) * side - size * 0.75];
+        drawMark(context, kind, ...at, size, palette.ink, palette.card);
+      }
+    }
+  }
+}
+
+function arrowHead(context, x, y, ex, ey, size) {
+  const angle = Math.atan2(ey - y, ex - x);
+  for (const turn of [-0.5, 0.5]) {
+    context.moveTo(ex, ey);
+    context.lineTo(ex - size * Math.cos(angle + turn), ey - size * Math.sin(angle + turn));
+  }
+}
+
+function paintCell(context, side, size, intensity, burns, burntOut) {
+  const gap = side >= 20 ? 1.5 : side >= 8 ? 0.5 : 0;
+  const inner = side - 2 * gap;
+  const round = side >= 20 ? side * 0.08 : 0;
+  const box = () => {
+    context.beginPath();
+    context.roundRect(gap, gap, inner, inner, round);
+  };
+  if (burns) {
+    const heat = burntOut > 2 ? (intensity - 1) / (burntOut - 2) : 1;
+    const fill = mixed(palette["heat-low"], palette["heat-high"], heat);
+    const ink = inkOn(fill);
+    context.fillStyle = `rgb(${fill})`;
+    if (side >= 16) {
+      box();
+      context.fill();
+      paintFire(context, side, size, intensity, burntOut, ink);
+    } else {
+      // The area tells the intensity where there is no room for a number.
+      const part = side * (0.45 + 0.55 * heat);
+      context.fillRect((side - part) / 2, (side - part) / 2, part, part);
+    }
+  } else if (intensity >= burntOut) {
+    context.fillStyle = palette.burnt;
+    box();
+    context.fill();
+    context.strokeStyle = palette["burnt-mark"];
+    context.lineWidth = Math.max(side * 0.03, 0.75);
+    context.beginPath();
+    const [low, high] = [side * 0.3, side * 0.7];
+    context.moveTo(low, low);
+    context.lineTo(high, high);
+    context.moveTo(high, low);
+    context.lineTo(low, high);
+    context.stroke();
+  } else if (side >= 16) {
+    context.strokeStyle = palette.brush;
+    context.setLineDash([side * 0.04, side * 0.05]);
+    context.lineWidth = Math.max(1, side * 0.015);
+    context.beginPath();
+    const inset = gap + side * 0.06;
+    context.roundRect(inset, inset, side - 2 * inset, side - 2 * inset, round);
+    context.stroke();
+    context.setLineDash([]);
+    if (side >= 28) paintSize(context, side, size, palette.soft);
+  } else {
+    context.fillStyle = palette.brush;
+    const part = Math.max(side * 0.2, 1);
+    context.fillRect((side - part) / 2, (side - part) / 2, part, part);
+  }
+}
+
+function paintFire(context, side, size, intensity, burntOut, ink) {
+  if (side < 44) {
+    context.fillStyle = ink;
+    context.font = `650 ${side * 0.5}px system-ui, sans-serif`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(intensity, side / 2, side / 2 + 1);
+    if (side >= 28) paintSize(context, side, size, ink);
+    return;
+  }
+  const flame = side * (0.22 + 0.2 * (intensity / Math.max(burntOut - 1, 1)));
+  drawMark(context, "flame", side / 2, side * 0.46, flame, ink);
+  paintSize(context, side, size, ink);
+  const pips = burntOut - 1;
+  const room = Math.min(side * 0.5, pips * side * 0.12);
+  for (let i = 0; i < pips; i++) {
+    const x = side / 2 - room / 2 + (room * (i + 0.5)) / pips;
+    context.beginPath();
+    context.arc(x, side * 0.8, Math.min(side * 0.035, (room / pips) * 0.38), 0, 2 * Math.PI);
+    context.lineWidth = 1;
+    context.strokeStyle = context.fillStyle = ink;
+    context.stroke();
+    if (i < intensity) context.fill();
+  }
+}
+
+// The size of a fire is the power it takes: a number in the corner.
+function paintSize(context, side, size, ink) {
+  context.fillStyle = ink;
+  context.font = `600 ${Math.max(10, Math.min(side * 0.15, 17))}px system-ui, sans-serif`;
+  context.textAlign = "left";
+  context.textBaseline = "top";
+  context.fillText(`×${size}`, side * 0.1, side * 0.1);
+}
+
+const cellName = ([y, x]) => `(${y}, ${x})`;
+
+function taskName(scene, policy, time, task) {
+  const intensity = policy.intensity[time * policy.tasks + task];
+  const size = scene.cells[task][2];
+  return `fire ${cellName(scene.cells[task])} · size ${size} · intensity ${intensity}`;
+}
+
+function agentStatus(scene, policy, time, agent) {
+  const at = time * policy.team + agent;
+  const tank = `${+policy.suppressant[at].toFixed(2)} of ${+policy.capacity[at].toFixed(2)}`;
+  const parts = [["tank", tank], ["power", scene.power[agent]], ["reach", scene.reach[agent]]];
+  parts.push(["at", cellName(scene.positions[agent])]);
+  if (scene.equipment.some((bonus) => bonus.some((b) => b !== 0))) {
+    parts.push(["equipment", `${policy.equipment[at] + 1} of ${scene.equipment.length}`]);
+  }
+  return parts;
+}
+
+function momentInWords(policy, time) {
+  let fires = 0;
+  for (let i = 0; i < policy.tasks; i++) fires += policy.exists[time * policy.tasks + i];
+  let here = 0;
+  for (let i = 0; i < policy.team; i++) here += policy.present[time * policy.team + i];
+  return `${plural(fires, "fire")} · ${here} of ${plural(policy.team, "agent")} here`;
+}
+
+function eventInWords(scene, { kind, row }) {
+  if (kind === "departure") return `agent ${row + 1} runs dry and leaves`;
+  if (kind === "return") return `agent ${row + 1} is back`;
+  const cell = cellName(scene.cells[row]);
+  return {
+    ignition: `${cell} ignites`,
+    spread: `fire spreads to ${cell}`,
+    putout: `${cell} is put out`,
+    burnout: `${cell} burns out`,
+  }[kind];
+}
+
+// A row of the legend: a sample as it is drawn, and what it means.
+function legendOf(scene) {
+  const hot = scene.burntOut - 1;
+  const sample = (paint) => {
+    const canvas = document.createElement("canvas");
+    paint(fit(canvas, 44, 44));
+    return canvas;
+  };
+  const cell = (...condition) =>
+    sample((context) => paintCell(context, 44, ...condition, scene.burntOut));
+  const dot = (here, fights) =>
+    sample((context) => {
+      context.translate(22, 22);
+      context.lineWidth = 2;
+      context.beginPath();
+      context.arc(0, 0, 11, 0, 2 * Math.PI);
+      context.fillStyle = here ? palette.water : palette.card;
+      context.fill();
+      context.strokeStyle = here ? palette.card : palette.soft;
+      if (!here) context.setLineDash([3, 3]);
+      context.stroke();
+      context.setLineDash([]);
+      [0, 1].forEach((piece) => {
+        const full = here && piece === 0;
+        context.strokeStyle = full ? palette.water : palette.brush;
+        context.lineWidth = full ? 4 : 1.5;
+        context.beginPath();
+        const start = piece * Math.PI - Math.PI / 2;
+        context.arc(0, 0, 15, start + 0.12, start + Math.PI - 0.12);
+        context.stroke();
+      });
+      if (!fights) return;
+      context.strokeStyle = palette.ink;
+      context.lineWidth = 3;
+      context.lineCap = "round";
+      context.beginPath();
+      context.moveTo(0, 0);
+      context.lineTo(20, 0);
+      arrowHead(context, 0, 0, 20, 0, 8);
+      context.stroke();
+    });
+  return [
+    [cell(2, 1, 1), `a fire of size 2 (the power it takes), intensity 1 of ${hot}`],
+    [cell(2, hot, 1), `as hot as it gets: intensity ${hot}, filled dots`],
+    [cell(2, 0, 0), "can burn, does not"],
+    [cell(2, scene.burntOut, 0), "burnt out"],
+    [dot(1, false), "an agent; the ring is its tank, thick where full"],
+    [dot(1, true), "it fights the fire it points at; without an arrow it waits"],
+    [dot(0, false), "away: its tank is empty, it waits for a refill"],
+  ];
+}
