@@ -34,7 +34,7 @@ class Panel {
 
   layout() {
     const box = this.canvas.parentElement;
-    const room = box.clientWidth - 16;
+    const room = box.clientWidth - 24;
     if (room <= 0) return;
     const high = window.innerWidth <= 900 ? Infinity : Math.max(window.innerHeight * 0.52, 240);
     this.field.layout(room, high);

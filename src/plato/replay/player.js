@@ -5,7 +5,9 @@ const SPEEDS = [1, 2, 4, 8, 15, 30, 60];
 class Player {
   constructor(replay) {
     this.replay = replay;
-    this.view = { time: 0, focus: 0, pinned: 0, hovered: -1, hoveredIn: -1 };
+    // A policy that has probabilities has more to show than one that has none.
+    const focus = Math.max(replay.policies.findIndex((policy) => policy.choices), 0);
+    this.view = { time: 0, focus, pinned: 0, hovered: -1, hoveredIn: -1 };
     this.playing = false;
     this.speed = replay.steps > 200 ? 15 : 4;
     const on = {

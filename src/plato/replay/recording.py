@@ -25,7 +25,7 @@ from plato.policies.policy import Policy
 from plato.replay.shares import Shares, largest_shares
 from plato.seeding import seed_key
 
-MOST_CHOICES = 32
+MOST_CHOICES = 128
 """Choices of an agent that are kept at each step, with their probabilities."""
 MOST_TEAMMATES = 8
 """Teammates that are kept likewise, where a team is larger than `WHOLE_TEAM`."""

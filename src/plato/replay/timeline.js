@@ -148,6 +148,7 @@ class Timeline {
       context.lineTo(this.right, top + LANE - 1.5);
       context.stroke();
       const most = Math.max(...counts[lane], 1);
+      context.fillStyle = palette.soft;
       counts[lane].forEach((count, step) => {
         if (!count) return;
         const height = 5 + (LANE - 9) * (most > 1 ? (count - 1) / (most - 1) : 0.5);

@@ -150,7 +150,7 @@ class Field {
   }
 
   radius(agent) {
-    return Math.max(this.places[agent].radius * this.side, 2);
+    return Math.max(this.places[agent].radius * this.side, 2.8);
   }
 
   drawAgents(policy, time, marked) {
@@ -218,7 +218,7 @@ class Field {
       const [tx, ty] = this.middle(task);
       const [x, y] = [place.x * side, place.y * side];
       const away = Math.hypot(tx - x, ty - y);
-      const short = Math.max(0, 1 - (side * 0.24) / Math.max(away, 1e-6));
+      const short = Math.max(0, 1 - (side * 0.36) / Math.max(away, 1e-6));
       const [ex, ey] = [x + (tx - x) * short, y + (ty - y) * short];
       const strokes = thick > 1 ? [[thick + 3, palette.card], [thick, palette.ink]] : [
         [agent === marked ? 2 : 1, palette.ink],
@@ -285,7 +285,7 @@ class Field {
   drawEvents(policy, time) {
     const { side, context } = this;
     if (side < 12) return;
-    const size = Math.min(side * 0.26, 22);
+    const size = Math.min(side * (side < 44 ? 0.5 : 0.22), 22);
     for (const { kind, row } of policy.events.at(time)) {
       if (kind === "departure" || kind === "return") {
         const place = this.places[row];
@@ -294,7 +294,7 @@ class Field {
         drawMark(context, kind, place.x * side, y, size * 0.8, palette.ink, palette.card);
       } else {
         const [cy, cx] = this.scene.cells[row];
-        const at = [cx * side + size * 0.75, (cy + 1) * side - size * 0.75];
+        const at = [cx * side + size * 0.8, (cy + 1) * side - size * 0.8];
         drawMark(context, kind, ...at, size, palette.ink, palette.card);
       }
     }
