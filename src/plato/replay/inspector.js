@@ -1,5 +1,7 @@
 // One agent of one policy: its tank, what it does, and where it points.
 
+const SHOWN_WHILE_PLAYING = 12; // more cannot be read while they change
+
 const find = (id) => document.getElementById(id);
 
 class Inspector {
@@ -8,7 +10,8 @@ class Inspector {
     this.lists = { choices: find("choices"), attention: find("attention") };
   }
 
-  draw(policy, time, agent) {
+  draw(policy, time, agent, playing) {
+    this.most = playing ? SHOWN_WHILE_PLAYING : Infinity;
     const { scene } = this.replay;
     const now = Math.min(time, policy.steps);
     const at = now * policy.team + agent;
@@ -63,14 +66,18 @@ class Inspector {
 
   fill(which, entries, shown, nameOf, taken, further) {
     const list = this.lists[which];
-    const rows = entries.map(({ index, share }) => ({
+    const listed = entries.slice(0, this.most);
+    const rows = listed.map(({ index, share }) => ({
       index,
       share,
       name: (index === taken ? "▸ " : "") + nameOf(index),
       taken: index === taken,
     }));
-    if (shown && shown.others) {
-      rows.push({ index: -1, share: shown.rest, name: `${shown.others} ${further}` });
+    const left = entries.slice(listed.length);
+    const others = (shown ? shown.others : 0) + left.length;
+    if (others) {
+      const share = left.reduce((sum, entry) => sum + entry.share, shown.rest);
+      rows.push({ index: -1, share, name: `${others} ${further}` });
     }
     while (list.children.length > rows.length) list.lastChild.remove();
     while (list.children.length < rows.length) {

@@ -90,12 +90,14 @@ def animation(replay: Replay) -> "list[Image]":
     stride = -(-(steps + 1) // MOST_FRAMES)
     times = sorted({*range(0, steps + 1, stride), steps})
     config = replay.setup.config
-    plain = needs_pillow().Image.Dither.NONE  # smaller, and calmer to look at
-    frames = []
-    for time in times:
-        row = [panel(r, config, min(time, r.steps)) for r in replay.recordings]
-        frames.append(_tiled([row]).quantize(64, dither=plain))
-    return frames
+    frames = [
+        _tiled([[panel(r, config, min(time, r.steps)) for r in replay.recordings]])
+        for time in times
+    ]
+    # One palette, and no dither: what stands still is then not stored again.
+    colours = strip(replay).quantize(64)
+    plain = needs_pillow().Image.Dither.NONE
+    return [frame.quantize(palette=colours, dither=plain) for frame in frames]
 
 
 def panel(recording: Recording, config: WildfireConfig, time: int) -> "Image":
@@ -154,7 +156,7 @@ class _Field:
                     self.drawing, (cx, cy), str(heat), self.side * 0.34, ink, "mm"
                 )
                 corner = (cx - self.side * 0.4, cy - self.side * 0.32)
-                _text(self.drawing, corner, f"×{size}", self.side * 0.15, ink, "lm")
+                _text(self.drawing, corner, f"size {size}", self.side * 0.13, ink, "lm")
         elif heat > hottest:
             self._box(y, x, BURNT)
             arm = self.side * 0.2

@@ -139,7 +139,10 @@ class Player {
     this.playing = !this.playing;
     find("play").innerHTML = svgMark(this.playing ? "pause" : "play");
     find("play").setAttribute("aria-label", this.playing ? "Pause" : "Play");
-    if (!this.playing) return this.speak();
+    if (!this.playing) {
+      this.draw();
+      return this.speak();
+    }
     if (this.view.time >= this.replay.steps) this.seek(0);
     let last = null;
     let owed = 0;
@@ -207,7 +210,7 @@ class Player {
     const agent = hovered >= 0 ? hovered : pinned;
     const shownOf = hovered >= 0 ? hoveredIn : focus;
     this.panels.forEach((panel, i) => panel.draw(time, agent, i === focus));
-    this.inspector.draw(this.replay.policies[shownOf], time, agent);
+    this.inspector.draw(this.replay.policies[shownOf], time, agent, this.playing);
     this.timeline.draw(time, focus);
     this.drawTable(time);
     this.drawWords(time);

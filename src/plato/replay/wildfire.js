@@ -43,8 +43,7 @@ class Field {
     const side = Math.min((width - MARGIN) / columns, (height - MARGIN) / rows, LARGEST_CELL);
     this.side = side > 12 ? Math.floor(side) : Math.floor(side * 4) / 4;
     this.context = fit(this.canvas, this.side * columns + MARGIN, this.side * rows + MARGIN);
-    this.sprites.clear();
-    this.ground = null;
+    this.repaint();
   }
 
   repaint() {
@@ -71,9 +70,8 @@ class Field {
   }
 
   draw(policy, time, agent) {
-    const { context, side, scene } = this;
-    const scale = context.getTransform().a;
-    this.ground ??= this.paintGround(scale);
+    const { context } = this;
+    this.paintChanges(policy, time);
     context.save();
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
@@ -81,18 +79,33 @@ class Field {
     context.restore();
     context.save();
     context.translate(MARGIN, MARGIN);
-    const from = time * policy.tasks;
-    for (let task = 0; task < policy.tasks; task++) {
-      const [y, x, size] = scene.cells[task];
-      const intensity = policy.intensity[from + task];
-      const sprite = this.sprite(size, intensity, policy.exists[from + task], scale);
-      context.drawImage(sprite, x * side, y * side, side, side);
-    }
     if (agent >= 0) this.drawPointing(policy, time, agent);
-    this.drawFights(policy, time, agent);
+    this.drawFights(policy, time);
     this.drawAgents(policy, time, agent);
     this.drawEvents(policy, time);
     context.restore();
+  }
+
+  // Cells are painted once and then again only where they changed: most do not.
+  paintChanges(policy, time) {
+    const { side, scene } = this;
+    const scale = this.context.getTransform().a;
+    if (!this.ground) {
+      this.ground = this.paintGround(scale);
+      this.painted = new Int32Array(policy.tasks).fill(-1);
+    }
+    const context = this.ground.getContext("2d");
+    const from = time * policy.tasks;
+    for (let task = 0; task < policy.tasks; task++) {
+      const condition = policy.intensity[from + task] * 2 + policy.exists[from + task];
+      if (condition === this.painted[task]) continue;
+      this.painted[task] = condition;
+      const [y, x, size] = scene.cells[task];
+      const at = [MARGIN + x * side, MARGIN + y * side, side, side];
+      context.fillStyle = palette.card;
+      context.fillRect(...at);
+      context.drawImage(this.sprite(size, condition, scale), ...at);
+    }
   }
 
   paintGround(scale) {
@@ -114,31 +127,34 @@ class Field {
     for (let y = 0; y < rows; y += every) {
       context.fillText(y, MARGIN / 2, MARGIN + (y + 0.5) * side);
     }
-    context.fillStyle = palette.ground;
-    const gap = side >= 20 ? 1.5 : side >= 8 ? 0.5 : 0;
     for (let y = 0; y < rows; y++) {
       for (let x = 0; x < columns; x++) {
-        context.beginPath();
-        context.roundRect(
-          ...[MARGIN + x * side + gap, MARGIN + y * side + gap],
-          ...[side - 2 * gap, side - 2 * gap, side >= 20 ? side * 0.08 : 0],
-        );
-        context.fill();
+        context.save();
+        context.translate(MARGIN + x * side, MARGIN + y * side);
+        paintEarth(context, side);
+        context.restore();
       }
     }
     return ground;
   }
 
   // Cells in the same condition look the same: each is painted once.
-  sprite(size, intensity, burns, scale) {
-    const key = size * 4096 + intensity * 2 + burns;
+  sprite(size, condition, scale) {
+    return this.once(`${size} ${condition}`, this.side, scale, (context) => {
+      const [intensity, burns] = [condition >> 1, condition & 1];
+      paintEarth(context, this.side);
+      paintCell(context, this.side, size, intensity, burns, this.scene.burntOut);
+    });
+  }
+
+  once(key, side, scale, paint) {
     let sprite = this.sprites.get(key);
     if (!sprite) {
       sprite = document.createElement("canvas");
-      sprite.width = sprite.height = Math.ceil(this.side * scale);
+      sprite.width = sprite.height = Math.ceil(side * scale);
       const context = sprite.getContext("2d");
-      context.scale(sprite.width / this.side, sprite.width / this.side);
-      paintCell(context, this.side, size, intensity, burns, this.scene.burntOut);
+      context.scale(sprite.width / side, sprite.width / side);
+      paint(context);
       this.sprites.set(key, sprite);
     }
     return sprite;
@@ -155,84 +171,60 @@ class Field {
 
   drawAgents(policy, time, marked) {
     const { context, side } = this;
-    context.textAlign = "center";
-    context.textBaseline = "middle";
+    const scale = context.getTransform().a;
     this.places.forEach((place, agent) => {
       const at = time * policy.team + agent;
-      const here = policy.present[at];
       const r = this.radius(agent);
       const [x, y] = [place.x * side, place.y * side];
-      context.lineWidth = r > 6 ? 2 : 1;
+      const look = {
+        here: policy.present[at],
+        // Small ones have room neither for a number nor for a tank.
+        label: r > 6.5 ? agent + 1 : "",
+        has: r > 9 ? policy.suppressant[at] : 0,
+        holds: r > 9 ? policy.capacity[at] : 0,
+      };
+      const room = 2 * (r + (r > 9 ? 7 : 2));
+      const key = `agent ${r} ${Object.values(look).join(" ")}`;
+      const sprite = this.once(key, room, scale, (sheet) => {
+        sheet.translate(room / 2, room / 2);
+        paintAgent(sheet, r, look);
+      });
+      context.drawImage(sprite, x - room / 2, y - room / 2, room, room);
+      if (agent !== marked) return;
+      context.strokeStyle = palette.ink;
+      context.lineWidth = 2.5;
       context.beginPath();
-      context.arc(x, y, r, 0, 2 * Math.PI);
-      context.fillStyle = here ? palette.water : palette.card;
-      context.fill();
-      if (!here) context.setLineDash(r > 6 ? [3, 3] : [1.5, 1.5]);
-      context.strokeStyle = here ? palette.card : palette.soft;
+      context.arc(x, y, r + (r > 9 ? 9 : 4), 0, 2 * Math.PI);
       context.stroke();
-      context.setLineDash([]);
-      if (r > 9) this.drawTank(policy, at, x, y, r);
-      if (r > 6.5) {
-        context.fillStyle = here ? palette["on-water"] : palette.soft;
-        context.font = `650 ${Math.min(r * 1.05, 20)}px system-ui, sans-serif`;
-        context.fillText(agent + 1, x, y + 0.5);
-      }
-      if (agent === marked) {
-        context.strokeStyle = palette.ink;
-        context.lineWidth = 2.5;
-        context.beginPath();
-        context.arc(x, y, r + (r > 9 ? 9 : 3), 0, 2 * Math.PI);
-        context.stroke();
-      }
     });
   }
 
-  // Around an agent, a piece of a ring for each unit its tank holds: full or empty.
-  drawTank(policy, at, x, y, r) {
-    const { context } = this;
-    const has = policy.suppressant[at];
-    const holds = Math.max(policy.capacity[at], has);
-    const pieces = Math.min(Math.max(Math.ceil(holds), 1), 12);
-    const arc = (2 * Math.PI) / pieces;
-    const gap = pieces > 1 ? 0.12 : 0;
-    context.lineWidth = 4;
-    for (let piece = 0; piece < pieces; piece++) {
-      const full = ((piece + 1) * holds) / pieces <= has + 1e-6;
-      context.strokeStyle = full ? palette.water : palette.brush;
-      context.lineWidth = full ? 4 : 1.5;
-      context.beginPath();
-      const start = piece * arc - Math.PI / 2;
-      context.arc(x, y, r + 4, start + gap, start + arc - gap);
-      context.stroke();
-    }
-  }
-
-  drawFights(policy, time, marked) {
+  drawFights(policy, time) {
     if (time >= policy.steps) return;
     const { context, side } = this;
     const thick = side >= 44 ? 3 : side >= 16 ? 2 : 1;
-    context.lineCap = "round";
+    const arrows = new Path2D();
     this.places.forEach((place, agent) => {
       const task = policy.actions[time * policy.team + agent] - 1;
       if (task < 0) return;
       const [tx, ty] = this.middle(task);
       const [x, y] = [place.x * side, place.y * side];
       const away = Math.hypot(tx - x, ty - y);
-      const short = Math.max(0, 1 - (side * 0.36) / Math.max(away, 1e-6));
+      const short = Math.max(0, 1 - (side * 0.38) / Math.max(away, 1e-6));
       const [ex, ey] = [x + (tx - x) * short, y + (ty - y) * short];
-      const strokes = thick > 1 ? [[thick + 3, palette.card], [thick, palette.ink]] : [
-        [agent === marked ? 2 : 1, palette.ink],
-      ];
-      for (const [width, colour] of strokes) {
-        context.lineWidth = width;
-        context.strokeStyle = colour;
-        context.beginPath();
-        context.moveTo(x, y);
-        context.lineTo(ex, ey);
-        if (thick > 1) arrowHead(context, x, y, ex, ey, thick * 3);
-        context.stroke();
-      }
+      arrows.moveTo(x, y);
+      arrows.lineTo(ex, ey);
+      if (thick > 1) arrowHead(arrows, x, y, ex, ey, thick * 3);
     });
+    context.lineCap = "round";
+    if (thick > 1) {
+      context.lineWidth = thick + 3;
+      context.strokeStyle = palette.card;
+      context.stroke(arrows);
+    }
+    context.lineWidth = thick;
+    context.strokeStyle = palette.ink;
+    context.stroke(arrows);
   }
 
   // Where the marked agent may point, how far it reaches, and how likely each is.
@@ -261,7 +253,7 @@ class Field {
       context.strokeRect(
         ...[cx * side + inset, cy * side + inset, side - 2 * inset, side - 2 * inset],
       );
-      if (side >= 44) this.drawShare(cx, cy, share);
+      if (side >= 44 && share >= 0.005) this.drawShare(cx, cy, share);
     }
   }
 
@@ -299,6 +291,50 @@ class Field {
       }
     }
   }
+}
+
+function paintAgent(context, r, { here, label, has, holds }) {
+  context.lineWidth = r > 6 ? 2 : 1;
+  context.beginPath();
+  context.arc(0, 0, r, 0, 2 * Math.PI);
+  context.fillStyle = here ? palette.water : palette.card;
+  context.fill();
+  if (!here) context.setLineDash(r > 6 ? [3, 3] : [1.5, 1.5]);
+  context.strokeStyle = here ? palette.card : palette.soft;
+  context.stroke();
+  context.setLineDash([]);
+  if (holds || has) paintTank(context, r, has, Math.max(has, holds));
+  context.fillStyle = here ? palette["on-water"] : palette.soft;
+  context.font = `650 ${Math.min(r * 1.05, 20)}px system-ui, sans-serif`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(label, 0, 0.5);
+}
+
+// Around an agent, a piece of a ring for each unit its tank holds: full or empty.
+function paintTank(context, r, has, holds) {
+  const pieces = Math.min(Math.max(Math.ceil(holds), 1), 12);
+  const arc = (2 * Math.PI) / pieces;
+  const gap = pieces > 1 ? 0.12 : 0;
+  for (let piece = 0; piece < pieces; piece++) {
+    const full = ((piece + 1) * holds) / pieces <= has + 1e-6;
+    context.strokeStyle = full ? palette.water : palette.brush;
+    context.lineWidth = full ? 4 : 1.5;
+    context.beginPath();
+    const start = piece * arc - Math.PI / 2;
+    context.arc(0, 0, r + 4, start + gap, start + arc - gap);
+    context.stroke();
+  }
+}
+
+// The place of a cell, whatever is on it.
+function paintEarth(context, side) {
+  const gap = side >= 20 ? 1.5 : side >= 8 ? 0.5 : 0;
+  context.fillStyle = palette.ground;
+  context.beginPath();
+  const inner = side - 2 * gap;
+  context.roundRect(gap, gap, inner, inner, side >= 20 ? side * 0.08 : 0);
+  context.fill();
 }
 
 function arrowHead(context, x, y, ex, ey, size) {
@@ -372,14 +408,14 @@ function paintFire(context, side, size, intensity, burntOut, ink) {
     return;
   }
   const flame = side * (0.22 + 0.2 * (intensity / Math.max(burntOut - 1, 1)));
-  drawMark(context, "flame", side / 2, side * 0.46, flame, ink);
+  drawMark(context, "flame", side / 2, side * 0.44, flame, ink);
   paintSize(context, side, size, ink);
   const pips = burntOut - 1;
   const room = Math.min(side * 0.5, pips * side * 0.12);
   for (let i = 0; i < pips; i++) {
     const x = side / 2 - room / 2 + (room * (i + 0.5)) / pips;
     context.beginPath();
-    context.arc(x, side * 0.8, Math.min(side * 0.035, (room / pips) * 0.38), 0, 2 * Math.PI);
+    context.arc(x, side * 0.74, Math.min(side * 0.035, (room / pips) * 0.38), 0, 2 * Math.PI);
     context.lineWidth = 1;
     context.strokeStyle = context.fillStyle = ink;
     context.stroke();
@@ -448,24 +484,7 @@ function legendOf(scene) {
   const dot = (here, fights) =>
     sample((context) => {
       context.translate(22, 22);
-      context.lineWidth = 2;
-      context.beginPath();
-      context.arc(0, 0, 11, 0, 2 * Math.PI);
-      context.fillStyle = here ? palette.water : palette.card;
-      context.fill();
-      context.strokeStyle = here ? palette.card : palette.soft;
-      if (!here) context.setLineDash([3, 3]);
-      context.stroke();
-      context.setLineDash([]);
-      [0, 1].forEach((piece) => {
-        const full = here && piece === 0;
-        context.strokeStyle = full ? palette.water : palette.brush;
-        context.lineWidth = full ? 4 : 1.5;
-        context.beginPath();
-        const start = piece * Math.PI - Math.PI / 2;
-        context.arc(0, 0, 15, start + 0.12, start + Math.PI - 0.12);
-        context.stroke();
-      });
+      paintAgent(context, 11, { here, label: "", has: here ? 1 : 0, holds: 2 });
       if (!fights) return;
       context.strokeStyle = palette.ink;
       context.lineWidth = 3;
