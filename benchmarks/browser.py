@@ -110,9 +110,7 @@ class Browser:
 
     def prefer(self, **features: str) -> None:
         """Media features: `prefer(prefers_color_scheme="dark")`."""
-        named = [
-            {"name": n.replace("_", "-"), "value": v} for n, v in features.items()
-        ]
+        named = [{"name": n.replace("_", "-"), "value": v} for n, v in features.items()]
         self.call("Emulation.setEmulatedMedia", features=named)
 
     def run(self, script: str) -> Any:

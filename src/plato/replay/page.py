@@ -1,6 +1,5 @@
 """Recordings of one setup as one self-contained web page."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A replay as a picture: a strip of moments (PNG) or all of them (GIF). Extra: plots."""
+"""A replay as a picture: a strip of moments (PNG), or all (GIF). Extra: plots."""
 
 import io
 from dataclasses import dataclass
@@ -152,9 +152,7 @@ class _Field:
             if self.side >= 40:
                 ink = PAPER if part > 0.6 else INK
                 size = self.config.fire.fire_types[y][x]
-                _text(
-                    self.drawing, (cx, cy), str(heat), self.side * 0.34, ink, "mm"
-                )
+                _text(self.drawing, (cx, cy), str(heat), self.side * 0.34, ink, "mm")
                 corner = (cx - self.side * 0.4, cy - self.side * 0.32)
                 _text(self.drawing, corner, f"size {size}", self.side * 0.13, ink, "lm")
         elif heat > hottest:

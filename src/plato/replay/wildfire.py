@@ -27,11 +27,11 @@ def fire_changes(rules: Rules, states: WildfireState) -> Changes:
     does not show it; but each putout and burnout takes fuel. A cell that catches fire
     beside one that burns is counted as spread, although it may have lit by itself.
     """
-    lit, lit_after = states.burning[:-1], states.burning[1:]
-    gone_out = lit & (states.fuel[1:] < states.fuel[:-1])
-    burnt = int(rules.burnt_out)
-    burnout = lit & (states.intensity[1:] >= burnt) & (states.intensity[:-1] < burnt)
-    putout = (gone_out | (lit & ~lit_after)) & ~burnout
+    burning, fuel = np.asarray(states.burning), np.asarray(states.fuel)
+    burnt = np.asarray(states.intensity) >= int(rules.burnt_out)
+    lit, lit_after = burning[:-1], burning[1:]
+    burnout = lit & burnt[1:] & ~burnt[:-1]
+    putout = lit & ~burnout & (~lit_after | (fuel[1:] < fuel[:-1]))
     remaining = lit & ~burnout & ~putout
     new = lit_after & ~remaining
     rates = np.asarray(rules.spread_rates)
@@ -68,5 +68,3 @@ def drawn_of(recording: Recording, config: WildfireConfig) -> dict[str, np.ndarr
         "capacity": states.capacity[:, :team],
         "equipment": states.equipment[:, :team],
     }
-
-

@@ -20,10 +20,8 @@ LEGEND = (
     "a1: agent 1, away"
 )
 SMALL_LEGEND = "1–9: burning, intensity    ·: can burn    x: burnt out    A, a: agents"
-ARROWS = {
-    **{(-1, -1): "↖", (-1, 0): "↑", (-1, 1): "↗", (0, -1): "←", (0, 0): "●"},
-    **{(0, 1): "→", (1, -1): "↙", (1, 0): "↓", (1, 1): "↘"},
-}
+ARROWS = ("↖↑↗", "←●→", "↙↓↘")
+"""Towards where, from what lies in the middle."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +91,13 @@ def _agent(n: int, place: Cell, sketch: Sketch) -> tuple[str, str]:
     label = f"A{n + 1}·{tank:g}"
     if target is None:
         return label, "bold cyan"
-    return label + ARROWS[_towards(place, target)], "bold cyan"
+    return label + _arrow(place, target), "bold cyan"
 
 
-def _towards(place: Cell, target: Cell) -> Cell:
+def _arrow(place: Cell, target: Cell) -> str:
     """The direction, of eight, in which a cell lies."""
     down, right = target[0] - place[0], target[1] - place[1]
-    return (down > 0) - (down < 0), (right > 0) - (right < 0)
+    return ARROWS[1 + (down > 0) - (down < 0)][1 + (right > 0) - (right < 0)]
 
 
 def _characters(config: WildfireConfig, sketch: Sketch) -> Text:

@@ -1,13 +1,12 @@
 """How large a replay is, and how fast its page draws, in headless Chromium.
 
-    python benchmarks/replay.py [--side 50] [--agents 200] [--steps 500] [--policies 1]
+    python benchmarks/replay_page.py [--side 50] [--agents 200] [--steps 500]
 
-A freshly made pointer actor (and then `weakest`) on a grid where every cell can burn and
-fires keep coming, so that hundreds of them burn at every step; the agent that is looked
-at is the one with the most choices. Two times are measured:
-that of drawing a step (all of it: fields, pointer, timeline, numbers), and that from one
-frame to the next while the page plays 60 steps a second, which holds what the browser
-itself does.
+A freshly made pointer actor (with --policies, rules beside it) on a grid where every
+cell can burn and fires keep coming, so that hundreds burn at every step; the agent that
+is looked at is the one with the most choices. Two times are measured: that of drawing
+a step (all of it: fields, pointer, timeline, numbers), and that from one frame to the
+next while the page plays 60 steps a second, which holds what the browser itself does.
 """
 
 import argparse
@@ -36,7 +35,7 @@ DRAW = """
     const begin = performance.now();
     replay.seek(step);
     times.push(performance.now() - begin);
-    if (step % 10 === 0) await new Promise(requestAnimationFrame);
+    await new Promise(requestAnimationFrame);
   }
   replay.seek(0);
   return times;
