@@ -70,6 +70,14 @@ class Browser:
         os.close(orders)
         os.close(answers)
         self._session: str | None = None
+        try:
+            self._attach()
+        except BaseException:
+            self.close()
+            raise
+
+    def _attach(self) -> None:
+        """Opens a page and listens to what it says."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]

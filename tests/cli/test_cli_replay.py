@@ -1,7 +1,10 @@
 """`plato replay` and `plato watch` as a person meets them."""
 
+import io
 import sys
 import webbrowser
+
+from rich.console import Console
 
 from command_line import refused
 
@@ -76,6 +79,25 @@ def test_watch_tells_where_a_pointer_points(plato, additive):
     assert "where it points" in result.stdout
     assert "NOOP" in result.stdout
     assert "%" in result.stdout
+
+
+def test_watch_draws_over_itself_in_a_terminal():
+    from plato.cli.replaying import watch_episode
+    from plato.domains.setups import load_setup
+
+    screen = Console(file=io.StringIO(), force_terminal=True, width=80, height=40)
+    watch_episode(
+        load_setup("wildfire-2x3-S0"),
+        "weakest",
+        seed=200,
+        noise="independent",
+        actions="own",
+        speed=1e6,
+        console=screen,
+    )
+    shown = screen.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue]
+    assert "\x1b[1A" in shown
+    assert "step 1 of" in shown
 
 
 def test_wrong_watches_are_refused(plato):

@@ -51,6 +51,20 @@ def test_a_page_holds_the_recording(replay):
     assert about["policies"][1]["choices"] is None
 
 
+def test_too_many_probabilities_leave_the_smallest_out(replay, monkeypatch):
+    recording = replay.recordings[0]
+    whole = int(recording.decisions.choices.kept.sum())
+    monkeypatch.setattr("plato.replay.page.MOST_SHARES", 3 * (whole - 1))
+    text = replay_page(replay)
+    about, packed = json.loads(datum(text, "about")), datum(text, "arrays")
+    choices = about["policies"][0]["choices"]
+    kept, counted = unpack(packed, choices["kept"]), unpack(packed, choices["counted"])
+    assert kept.sum() < whole == counted.sum()
+    likeliest = recording.decisions.choices.probability[:, :, : kept.max()].sum()
+    total = unpack(packed, choices["probability"]).sum() / 65535
+    assert total == pytest.approx(likeliest, rel=1e-4)
+
+
 def test_arrays_of_all_kinds_come_back():
     packer = Packer()
     arrays = {

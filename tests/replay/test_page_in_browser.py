@@ -64,7 +64,7 @@ def test_it_loads_and_draws_every_policy(opened):
     for i in range(3):
         assert painted(opened, f".panel:nth-child({i + 1}) canvas") > 10
     assert painted(opened, "#timeline") > 10
-    assert opened.run("document.getElementById('replay').ariaBusy") == "false"
+    assert opened.run("document.getElementById('content').ariaBusy") == "false"
 
 
 def test_probabilities_are_those_of_the_policy_and_add_up_to_one(opened, replay):

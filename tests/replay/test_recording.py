@@ -10,6 +10,9 @@ from parcels import parcels
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.evaluation.evaluate import evaluate, named_policy
+from plato.policies.baseline_configs import DicgConfig
+from plato.policies.dicg import DicgActor
+from plato.policies.padded import PaddedShape
 from plato.policies.pointer import AgentPointer
 from plato.policies.rules import RulePolicy, uniform
 from plato.replay.recording import record, record_game
@@ -104,6 +107,17 @@ def test_only_pointers_at_agents_have_attention():
     assert recording.decisions.choices is not None
     rule = record(named_policy("weakest", SETUP), SETUP, name="weakest")
     assert rule.decisions.choices is None
+
+
+def test_dicg_tells_its_probabilities_too():
+    shape = PaddedShape(agents=3, agent_features=4, task_features=4, pad=2)
+    actor = DicgActor.create(DicgConfig(), shape, key=jax.random.key(0))
+    recording = record(actor, SETUP, name="dicg")
+    shares = recording.decisions.choices
+    assert shares is not None
+    assert recording.decisions.attention is None
+    present = recording.sights.present[:-1]
+    np.testing.assert_allclose(shares.probability.sum(axis=2)[present], 1, atol=1e-5)
 
 
 def test_the_largest_shares_are_kept_and_the_rest_counted():

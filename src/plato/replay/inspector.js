@@ -90,6 +90,7 @@ class Inspector {
       element.classList.toggle("taken", Boolean(row.taken));
       element.dataset.index = row.index;
       element.dataset.share = row.share ?? "";
+      element.classList.toggle("rest", row.index < 0);
       element.style.setProperty("--share", row.share ?? 0);
       setText(element.children[0], row.name);
       setText(element.children[1], row.share === null ? "chosen" : percent(row.share));

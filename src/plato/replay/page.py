@@ -23,6 +23,8 @@ SCRIPTS = (
 )
 WHOLE = 2**16 - 1
 """What stands for a probability of 1."""
+MOST_SHARES = 2_500_000
+"""Probabilities of each kind in one page, which keeps it below 10 MB."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ def write_page(path: Path, replay: Replay) -> None:
 def replay_page(replay: Replay) -> str:
     """The page of a replay: its markup, style and scripts, and all arrays."""
     packer = Packer()
+    most = MOST_SHARES // len(replay.recordings)
     about = {
         "setup": replay.setup.name,
         "description": replay.setup.config.description,
@@ -55,7 +58,7 @@ def replay_page(replay: Replay) -> str:
         "agents": _agent_names(replay.setup),
         "metrics": _metrics(replay.recordings[0]),
         "scene": scene_of(replay.setup.config),
-        "policies": [_policy(r, replay.setup, packer) for r in replay.recordings],
+        "policies": [_policy(r, replay.setup, packer, most) for r in replay.recordings],
     }
     here = "plato.replay"
     return page(
@@ -81,7 +84,9 @@ def _metrics(recording: Recording) -> list[dict[str, Any]]:
     return [{"name": n, "label": labels.get(n, n)} for n in known + further]
 
 
-def _policy(recording: Recording, setup: Setup, packer: Packer) -> dict[str, Any]:
+def _policy(
+    recording: Recording, setup: Setup, packer: Packer, most: int
+) -> dict[str, Any]:
     """One policy's episode: all of its arrays, packed."""
     config = setup.config
     cells, team = len(config.fire_cells), len(config.agent.agents)
@@ -101,8 +106,8 @@ def _policy(recording: Recording, setup: Setup, packer: Packer) -> dict[str, Any
         "steps": recording.steps,
         "arrays": arrays,
         "metrics": {n: packer.add(v, "f4") for n, v in recording.metrics.items()},
-        "choices": _shares(decisions.choices, team, packer),
-        "attention": _shares(decisions.attention, team, packer),
+        "choices": _shares(decisions.choices, team, packer, most),
+        "attention": _shares(decisions.attention, team, packer, most),
         "events": {
             "kinds": list(events.kinds),
             "time": packer.add(events.time, index_kind(recording.steps)),
@@ -112,11 +117,16 @@ def _policy(recording: Recording, setup: Setup, packer: Packer) -> dict[str, Any
     }
 
 
-def _shares(shares: Shares | None, team: int, packer: Packer) -> dict[str, Any] | None:
+def _shares(
+    shares: Shares | None, team: int, packer: Packer, most: int
+) -> dict[str, Any] | None:
     """Rows of different lengths, one after the other, each in the order of entries."""
     if shares is None:
         return None
     kept, counted = shares.kept[:, :team], np.asarray(shares.counted)[:, :team]
+    # The largest come first: where there are too many, all agents lose the smallest.
+    while kept.sum() > most:
+        kept = np.minimum(kept, kept.max() - 1)
     index, probability = shares.index[:, :team], shares.probability[:, :team]
     meant = np.arange(index.shape[2]) < kept[:, :, None]
     order = np.argsort(np.where(meant, index, np.iinfo(np.int32).max), axis=2)

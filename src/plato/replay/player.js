@@ -44,6 +44,9 @@ class Player {
       cell.textContent = label;
       find("metric-names").append(cell);
     }
+    // Decimals where a metric ever has any, so that its numbers stand below each other.
+    const whole = ({ name }) => policies.every((p) => p.metrics[name].every(Number.isInteger));
+    this.digits = metrics.map((metric) => (whole(metric) ? 0 : 2));
     this.cells = policies.map(({ name }) => {
       const row = document.createElement("tr");
       const head = document.createElement("th");
@@ -224,8 +227,7 @@ class Player {
     this.replay.policies.forEach((policy, i) => {
       const now = Math.min(time, policy.steps);
       this.replay.metrics.forEach(({ name }, j) => {
-        const value = policy.metrics[name][now];
-        setText(this.cells[i][j], number(value, Number.isInteger(value) ? 0 : 2));
+        setText(this.cells[i][j], number(policy.metrics[name][now], this.digits[j]));
       });
     });
   }
@@ -252,7 +254,7 @@ openReplay().then(
   (replay) => {
     readPalette();
     window.replay = new Player(replay);
-    find("replay").setAttribute("aria-busy", "false");
+    find("content").setAttribute("aria-busy", "false");
   },
   (error) => {
     find("lede").textContent = `This recording cannot be read here: ${error.message}`;

@@ -147,7 +147,7 @@ class Timeline {
       context.moveTo(this.left, top + LANE - 1.5);
       context.lineTo(this.right, top + LANE - 1.5);
       context.stroke();
-      const most = Math.max(...counts[lane], 1);
+      const most = counts[lane].reduce((one, other) => Math.max(one, other), 1);
       context.fillStyle = palette.soft;
       counts[lane].forEach((count, step) => {
         if (!count) return;

@@ -183,20 +183,24 @@ class Field {
         has: r > 9 ? policy.suppressant[at] : 0,
         holds: r > 9 ? policy.capacity[at] : 0,
       };
-      const room = 2 * (r + (r > 9 ? 7 : 2));
+      const room = 2 * Math.ceil(r + (r > 9 ? 7 : 2));
       const key = `agent ${r} ${Object.values(look).join(" ")}`;
       const sprite = this.once(key, room, scale, (sheet) => {
         sheet.translate(room / 2, room / 2);
         paintAgent(sheet, r, look);
       });
-      context.drawImage(sprite, x - room / 2, y - room / 2, room, room);
-      if (agent !== marked) return;
-      context.strokeStyle = palette.ink;
-      context.lineWidth = 2.5;
-      context.beginPath();
-      context.arc(x, y, r + (r > 9 ? 9 : 4), 0, 2 * Math.PI);
-      context.stroke();
+      // On whole pixels, where it stays sharp.
+      const [left, top] = [x - room / 2, y - room / 2].map(Math.round);
+      context.drawImage(sprite, left, top, room, room);
     });
+    if (marked < 0) return;
+    const { x, y } = this.places[marked];
+    const r = this.radius(marked);
+    context.strokeStyle = palette.ink;
+    context.lineWidth = 2.5;
+    context.beginPath();
+    context.arc(x * side, y * side, r + (r > 9 ? 9 : 4), 0, 2 * Math.PI);
+    context.stroke();
   }
 
   drawFights(policy, time) {
@@ -259,10 +263,12 @@ class Field {
 
   drawShare(cx, cy, share) {
     const { context, side } = this;
-    const text = `${Math.round(100 * share)} %`;
-    context.font = "600 12px system-ui, sans-serif";
-    const width = context.measureText(text).width + 10;
-    const [x, y] = [(cx + 1) * side - width - 5, cy * side + 5];
+    // The size of the fire stands on the left; small cells leave less room beside it.
+    const small = side < 84;
+    const text = `${Math.round(100 * share)}${small ? "" : " "}%`;
+    context.font = `600 ${small ? 11 : 12}px system-ui, sans-serif`;
+    const width = context.measureText(text).width + (small ? 6 : 10);
+    const [x, y] = [(cx + 1) * side - width - 4, cy * side + 4];
     context.fillStyle = palette.accent;
     context.beginPath();
     context.roundRect(x, y, width, 18, 9);
