@@ -49,7 +49,7 @@ class Panel {
     this.element.classList.toggle("in-focus", focused);
     this.head.setAttribute("aria-pressed", focused);
     setText(this.figure, number(this.policy.metrics.return[now], 1));
-    const over = time >= this.policy.steps ? ` · ended after ${this.policy.steps} steps` : "";
+    const over = time >= this.policy.steps ? ` · ended after ${plural(this.policy.steps, "step")}` : "";
     setText(this.foot, momentInWords(this.policy, now) + over);
     if (!this.visible || !this.field.context) return;
     this.field.draw(this.policy, now, agent);

@@ -109,8 +109,11 @@ def panel(recording: Recording, config: WildfireConfig, time: int) -> "Image":
     image = pillow.Image.new("RGB", (FINER * width, FINER * height), PAPER)
     draw = pillow.ImageDraw.Draw(image)
     gain = float(recording.metrics["return"][time])
-    _text(draw, (PAD, HEAD / 2), recording.policy, 15, INK, "lm")
-    _text(draw, (width - PAD, HEAD / 2), f"return {gain:.1f}", 15, INK, "rm")
+    figure = f"return {gain:.1f}"
+    room = FINER * (width - 3 * PAD) - draw.textlength(figure, font=_font(FINER * 15))
+    name = _cut(draw, recording.policy, _font(FINER * 15), room)
+    _text(draw, (PAD, HEAD / 2), name, 15, INK, "lm")
+    _text(draw, (width - PAD, HEAD / 2), figure, 15, INK, "rm")
     below = f"step {time}: {moment_in_words(recording, time)}"
     _text(draw, (PAD, height - FOOT / 2 - PAD / 2), below, 12, SOFT, "lm")
     left = (width - side * config.grid_width) / 2
@@ -152,7 +155,8 @@ class _Field:
             if self.side >= 40:
                 ink = PAPER if part > 0.6 else INK
                 size = self.config.fire.fire_types[y][x]
-                _text(self.drawing, (cx, cy), str(heat), self.side * 0.34, ink, "mm")
+                above = (cx, cy - self.side * 0.06)
+                _text(self.drawing, above, str(heat), self.side * 0.34, ink, "mm")
                 corner = (cx - self.side * 0.4, cy - self.side * 0.32)
                 _text(self.drawing, corner, f"size {size}", self.side * 0.13, ink, "lm")
         elif heat > hottest:
@@ -166,7 +170,7 @@ class _Field:
             self._disc((cx, cy), dot, BRUSH)
 
     def _fight(self, agent: int, cell: tuple[int, int]) -> None:
-        (x, y), (tx, ty) = self._place(agent), self._middle(cell)
+        ((x, y), _), (tx, ty) = self._place(agent), self._middle(cell)
         ends = [(x, y), (x + (tx - x) * 0.72, y + (ty - y) * 0.72)]
         thick = max(self.side * 0.04, 1)
         self._line(ends, PAPER, thick + 2)
@@ -174,27 +178,29 @@ class _Field:
         self._disc(ends[1], thick * 1.6, INK)
 
     def _agent(self, agent: int, tank: float) -> None:
-        at, radius = self._place(agent), max(self.side * 0.2, 2)
+        at, radius = self._place(agent)
         self._disc(at, radius + 1.5, PAPER)
         self._disc(at, radius, WATER if tank > 0 else SOFT)
         if tank <= 0:
             self._disc(at, radius * 0.8, PAPER)
         if self.side >= 40:
             ink = PAPER if tank > 0 else SOFT
+            gap = radius * 0.4
             _text(self.drawing, at, str(agent + 1), radius * 1.1, ink, "mm")
             for unit in range(round(min(tank, 8))):
-                x = at[0] + (unit - (min(tank, 8) - 1) / 2) * self.side * 0.09
-                y = at[1] + radius + self.side * 0.07
-                self._disc((x, y), self.side * 0.035, WATER)
+                x = at[0] + (unit - (min(tank, 8) - 1) / 2) * gap
+                self._disc((x, at[1] + radius + gap), gap * 0.4, WATER)
 
-    def _place(self, agent: int) -> Point:
-        """Beside a fire, if its cell has one; who shares a cell stands in a row."""
+    def _place(self, agent: int) -> tuple[Point, float]:
+        """Where it stands, and its radius: in a row, below the fire if there is one."""
         cell = self.config.agent.agents[agent]
         crowd = [n for n, place in enumerate(self.config.agent.agents) if place == cell]
         x, y = self._middle(cell)
-        shift = (crowd.index(agent) - (len(crowd) - 1) / 2) * self.side * 0.3
         burnable = self.config.fire.fire_types[cell[0]][cell[1]] > 0
-        return x + shift, y + (self.side * 0.22 if burnable else 0)
+        part = min(0.27 if burnable else 0.45, 0.9 / len(crowd)) * self.side
+        shift = (crowd.index(agent) - (len(crowd) - 1) / 2) * part
+        below = self.side * 0.3 if burnable else 0
+        return (x + shift, y + below), max(part * 0.44, 2)
 
     def _middle(self, cell: tuple[int, int]) -> Point:
         y, x = cell
@@ -239,6 +245,15 @@ def _text(
     draw.text(
         _scaled(at), text, font=_font(round(FINER * size)), fill=colour, anchor=anchor
     )
+
+
+def _cut(draw: "ImageDraw", text: str, font: Any, room: float) -> str:
+    """A name, or as much of it as there is room for."""
+    if draw.textlength(text, font=font) <= room:
+        return text
+    while text and draw.textlength(f"{text}...", font=font) > room:
+        text = text[:-1]
+    return f"{text}..."
 
 
 @cache

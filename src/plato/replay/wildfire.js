@@ -12,7 +12,7 @@ class Field {
     this.places = this.agentPlaces();
   }
 
-  // Where agents stand within their cell: several share it, and leave room for a fire.
+  // Where agents stand within their cell: in a row below the fire if there can be one.
   agentPlaces() {
     const { positions } = this.scene;
     const crowds = new Map();
@@ -23,16 +23,17 @@ class Field {
     const places = [];
     for (const [at, crowd] of crowds) {
       const [y, x] = at.split(",").map(Number);
-      const beside = this.burnable.has(at);
-      const rows = Math.ceil(Math.sqrt(crowd.length));
-      const [corner, room] = beside ? [0.5, 0.5] : [0, 1];
-      const part = room / rows;
+      const many = crowd.length;
+      const part = Math.min(0.27, 0.9 / many);
+      const side = Math.ceil(Math.sqrt(many));
       crowd.forEach((agent, i) => {
-        places[agent] = {
-          x: x + corner + part * ((i % rows) + 0.5),
-          y: y + corner + part * (Math.floor(i / rows) + 0.5),
-          radius: part * (beside ? 0.38 : 0.27),
-        };
+        places[agent] = this.burnable.has(at)
+          ? { x: x + 0.5 + (i - (many - 1) / 2) * part, y: y + 0.84, radius: part * 0.42 }
+          : {
+            x: x + ((i % side) + 0.5) / side,
+            y: y + (Math.floor(i / side) + 0.5) / side,
+            radius: 0.27 / side,
+          };
       });
     }
     return places;
@@ -162,7 +163,7 @@ class Field {
 
   middle(task) {
     const [y, x] = this.scene.cells[task];
-    return [(x + 0.5) * this.side, (y + 0.5) * this.side];
+    return [(x + 0.5) * this.side, (y + 0.46) * this.side];
   }
 
   radius(agent) {
@@ -181,7 +182,7 @@ class Field {
         // Small ones have room neither for a number nor for a tank.
         label: r > 6.5 ? agent + 1 : "",
         has: r > 9 ? policy.suppressant[at] : 0,
-        holds: r > 9 ? policy.capacity[at] : 0,
+        holds: r > 9 ? fullTank(this.scene, policy, at) : 0,
       };
       const room = 2 * Math.ceil(r + (r > 9 ? 7 : 2));
       const key = `agent ${r} ${Object.values(look).join(" ")}`;
@@ -214,7 +215,8 @@ class Field {
       const [tx, ty] = this.middle(task);
       const [x, y] = [place.x * side, place.y * side];
       const away = Math.hypot(tx - x, ty - y);
-      const short = Math.max(0, 1 - (side * 0.38) / Math.max(away, 1e-6));
+      // Up to the edge of the fire; a fire in one's own cell is close by.
+      const short = away < side / 2 ? 0.7 : 1 - (side * 0.36) / away;
       const [ex, ey] = [x + (tx - x) * short, y + (ty - y) * short];
       arrows.moveTo(x, y);
       arrows.lineTo(ex, ey);
@@ -292,7 +294,7 @@ class Field {
         drawMark(context, kind, place.x * side, y, size * 0.8, palette.ink, palette.card);
       } else {
         const [cy, cx] = this.scene.cells[row];
-        const at = [cx * side + size * 0.8, (cy + 1) * side - size * 0.8];
+        const at = [cx * side + size * 0.8, (cy + 0.46) * side];
         drawMark(context, kind, ...at, size, palette.ink, palette.card);
       }
     }
@@ -414,14 +416,14 @@ function paintFire(context, side, size, intensity, burntOut, ink) {
     return;
   }
   const flame = side * (0.22 + 0.2 * (intensity / Math.max(burntOut - 1, 1)));
-  drawMark(context, "flame", side / 2, side * 0.44, flame, ink);
+  drawMark(context, "flame", side / 2, side * 0.4, flame, ink);
   paintSize(context, side, size, ink);
   const pips = burntOut - 1;
   const room = Math.min(side * 0.5, pips * side * 0.12);
   for (let i = 0; i < pips; i++) {
     const x = side / 2 - room / 2 + (room * (i + 0.5)) / pips;
     context.beginPath();
-    context.arc(x, side * 0.74, Math.min(side * 0.035, (room / pips) * 0.38), 0, 2 * Math.PI);
+    context.arc(x, side * 0.68, Math.min(side * 0.035, (room / pips) * 0.38), 0, 2 * Math.PI);
     context.lineWidth = 1;
     context.strokeStyle = context.fillStyle = ink;
     context.stroke();
@@ -446,9 +448,15 @@ function taskName(scene, policy, time, task) {
   return `fire ${cellName(scene.cells[task])} · size ${size} · intensity ${intensity}`;
 }
 
+// What a refill would give now: the tank, and what the equipment adds to it.
+function fullTank(scene, policy, at) {
+  return policy.capacity[at] + scene.equipment[policy.equipment[at]][0];
+}
+
 function agentStatus(scene, policy, time, agent) {
   const at = time * policy.team + agent;
-  const tank = `${+policy.suppressant[at].toFixed(2)} of ${+policy.capacity[at].toFixed(2)}`;
+  const [has, holds] = [policy.suppressant[at], fullTank(scene, policy, at)];
+  const tank = `${+has.toFixed(2)} of ${+holds.toFixed(2)}`;
   const parts = [["tank", tank], ["power", scene.power[agent]], ["reach", scene.reach[agent]]];
   parts.push(["at", cellName(scene.positions[agent])]);
   if (scene.equipment.some((bonus) => bonus.some((b) => b !== 0))) {
