@@ -286,16 +286,21 @@ class Field {
     const { side, context } = this;
     if (side < 12) return;
     const size = Math.min(side * (side < 44 ? 0.5 : 0.22), 22);
+    const [ink, halo] = [palette.ink, palette.card];
+    const marked = new Set();
     for (const { kind, row } of policy.events.at(time)) {
       if (kind === "departure" || kind === "return") {
-        const place = this.places[row];
-        const above = this.radius(row) + (side >= 44 ? 16 : 2);
-        const y = Math.max(place.y * side - above, size / 2);
-        drawMark(context, kind, place.x * side, y, size * 0.8, palette.ink, palette.card);
+        // Aslant, where arrows are rare.
+        const aside = 0.75 * (this.radius(row) + (side >= 44 ? 12 : 2));
+        const { x, y } = this.places[row];
+        drawMark(context, kind, x * side - aside, y * side - aside, size * 0.8, ink, halo);
       } else {
+        // A fire that is put out can light up again at once: a mark in each corner.
+        const inset = marked.has(row) ? side - size * 0.8 : size * 0.8;
+        marked.add(row);
         const [cy, cx] = this.scene.cells[row];
-        const at = [cx * side + size * 0.8, (cy + 0.46) * side];
-        drawMark(context, kind, ...at, size, palette.ink, palette.card);
+        const y = (cy + 1) * side - size * 0.8;
+        drawMark(context, kind, cx * side + inset, y, size, ink, halo);
       }
     }
   }
