@@ -49,7 +49,8 @@ def write_page(path: Path, replay: Replay) -> None:
 def replay_page(replay: Replay) -> str:
     """The page of a replay: its markup, style and scripts, and all arrays."""
     packer = Packer()
-    most = MOST_SHARES // len(replay.recordings)
+    telling = [r for r in replay.recordings if r.decisions.choices is not None]
+    most = MOST_SHARES // max(len(telling), 1)
     about = {
         "setup": replay.setup.name,
         "description": replay.setup.config.description,
