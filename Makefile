@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.13 python; do \
 	&& echo $$p && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types check bench clean
+.PHONY: demo test lint types check browser bench clean
 
 DEMO := runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
@@ -31,8 +31,22 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/pyright
 
-check: $(VENV)/.installed-dev
+check: $(VENV)/.installed-dev browser
 	$(BIN)/pytest -n auto --dist loadfile
+
+# Pages are tested in a real browser. Where it is missing and cannot be installed, their
+# tests fail and say so; PLATO_WITHOUT_BROWSER=1 skips them instead.
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
+
+browser:  ## a Chromium for the tests of web pages
+	@test -n "$$PLATO_BROWSER$$PLATO_WITHOUT_BROWSER" || \
+	test -n "$$(for b in $(BROWSERS); do command -v $$b; done)" || { \
+		test "$$(id -u)" = 0 && command -v apt-get > /dev/null && \
+		echo "Installing Chromium, for the tests of web pages." && \
+		apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			chromium fonts-dejavu-core > /dev/null; } || \
+	echo "*** No Chromium, and none could be installed: the tests of web pages will fail. ***"
 
 bench: $(VENV)/.installed-dev  ## how fast it runs on this machine
 	$(BIN)/python benchmarks/environment.py
@@ -40,6 +54,7 @@ bench: $(VENV)/.installed-dev  ## how fast it runs on this machine
 	$(BIN)/python benchmarks/complexity.py
 	$(BIN)/python benchmarks/adapters.py
 	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/replay_page.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -50,7 +50,7 @@ class Setups:
             raise PlatoError("`plato setups show` needs the name of a setup.")
         config = load_setup(self.name).config
         out.print(setup_toml(config), markup=False, soft_wrap=True)
-        out.print(draw_grid(config))
+        out.print(draw_grid(config, out.width))
         return 0
 
 
@@ -110,6 +110,82 @@ class Evaluate:
         rows = [result.to_json() for result in results]
         write_json(self.out, {"plato": __version__, "evaluations": rows})
         out.print(f"Every episode: {self.out}", style="dim", soft_wrap=True)
+        return 0
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Write an episode as a web page to play back: `plato replay weakest optimal
+    --setup wildfire-3x3-S3`.
+
+    Several policies meet the same noise, side by side.
+    """
+
+    policy: Positional[tuple[str, ...]]
+    """Policies as `plato evaluate` names them, or NAME=POLICY to call them NAME."""
+    setup: str
+    """A setup's name (see `plato setups`) or .toml file."""
+    seed: int = 200
+    """Seed of the episode."""
+    noise: Literal["independent", "paper"] = "independent"
+    """independent: the seed's own noise; paper: the paper's one fixed stream."""
+    actions: Literal["own", "sampled", "greedy"] = "own"
+    """How trained policies take them, as for `plato evaluate`."""
+    out: Path = Path("replay.html")
+    """The file to write: .html, or a picture, .gif (moving) or .png (a strip)."""
+    open: bool = False
+    """Open it in the browser."""
+
+    def run(self) -> int:
+        set_up_jax()
+        from plato.cli.replaying import write_replay
+        from plato.domains.setups import load_setup
+
+        write_replay(
+            load_setup(self.setup),
+            self.policy,
+            self.out,
+            seed=self.seed,
+            noise=self.noise,
+            actions=self.actions,
+            console=console(),
+            then_open=self.open,
+        )
+        return 0
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Watch an episode in the terminal: `plato watch weakest --setup
+    wildfire-3x3-S3`."""
+
+    policy: Positional[str]
+    """A policy as `plato evaluate` names it, or NAME=POLICY to call it NAME."""
+    setup: str
+    """A setup's name (see `plato setups`) or .toml file."""
+    seed: int = 200
+    """Seed of the episode."""
+    noise: Literal["independent", "paper"] = "independent"
+    """independent: the seed's own noise; paper: the paper's one fixed stream."""
+    actions: Literal["own", "sampled", "greedy"] = "own"
+    """How trained policies take them, as for `plato evaluate`."""
+    speed: float = 2.0
+    """Steps a second."""
+
+    def run(self) -> int:
+        set_up_jax()
+        from plato.cli.replaying import watch_episode
+        from plato.domains.setups import load_setup
+
+        watch_episode(
+            load_setup(self.setup),
+            self.policy,
+            seed=self.seed,
+            noise=self.noise,
+            actions=self.actions,
+            speed=self.speed,
+            console=console(),
+        )
         return 0
 
 

@@ -11,9 +11,11 @@ import plato
 from plato.cli.bounding import Bounds
 from plato.cli.commands import (
     Evaluate,
+    Replay,
     Setups,
     Train,
     Verify,
+    Watch,
     train_command,
 )
 from plato.cli.comparing import Compare
@@ -29,6 +31,8 @@ COMMANDS = {
     "tune": Tune,
     "evaluate": Evaluate,
     "compare": Compare,
+    "replay": Replay,
+    "watch": Watch,
     "solve": Solve,
     "bounds": Bounds,
     "verify": Verify,

@@ -1,7 +1,7 @@
 """Seeded episodes of any policy in any game, many at once in one compiled program."""
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,7 +24,9 @@ class Tally(eqx.Module):
     events: dict[str, Int[Array, ""]]
 
 
-class _Moment(eqx.Module):
+class Moment(eqx.Module):
+    """Where an episode stands between two steps."""
+
     state: Any
     observation: Observation
     memory: Any
@@ -32,17 +34,32 @@ class _Moment(eqx.Module):
     going: Bool[Array, ""]
 
 
+class EpisodeKeys(NamedTuple):
+    """What drives the noise of a game and the choices of a policy."""
+
+    game: PRNGKeyArray
+    policy: PRNGKeyArray
+
+
 def play(
     game: Game[Any, Any], policy: Policy[Any], key: PRNGKeyArray, horizon: int
 ) -> Tally:
     """One episode from a key; `horizon` is static and at least the game's own."""
+    first, keys = begin(game, policy, key)
+    one_step = partial(_play_step, game, policy, keys)
+    last, _ = jax.lax.scan(one_step, first, jnp.arange(horizon))
+    return last.tally
+
+
+def begin(
+    game: Game[Any, Any], policy: Policy[Any], key: PRNGKeyArray
+) -> tuple[Moment, EpisodeKeys]:
+    """The first moment of the episode of a key, and what drives the others."""
     key_reset, key_game, key_policy = jax.random.split(key, 3)
     state, observation = game.reset(key_reset)
     memory = policy.start(game.capacity.agents)
-    moment = _Moment(state, observation, memory, _empty(game, state), jnp.array(True))
-    one_step = partial(_play_step, game, policy, key_game, key_policy)
-    last, _ = jax.lax.scan(one_step, moment, jnp.arange(horizon))
-    return last.tally
+    first = Moment(state, observation, memory, _empty(game, state), jnp.array(True))
+    return first, EpisodeKeys(key_game, key_policy)
 
 
 @partial(jax.jit, static_argnames=("horizon", "policy_per_episode"))
@@ -62,19 +79,30 @@ def play_all(
 def _play_step(
     game: Game[Any, Any],
     policy: Policy[Any],
-    key_game: PRNGKeyArray,
-    key_policy: PRNGKeyArray,
-    moment: _Moment,
+    keys: EpisodeKeys,
+    moment: Moment,
     time: Int[Array, ""],
-) -> tuple[_Moment, None]:
+) -> tuple[Moment, None]:
+    following, _ = advance(game, policy, keys, moment, time)
+    return following, None
+
+
+def advance(
+    game: Game[Any, Any],
+    policy: Policy[Any],
+    keys: EpisodeKeys,
+    moment: Moment,
+    time: Int[Array, ""],
+) -> tuple[Moment, Int[Array, " agent"]]:
+    """The moment after a step, and the actions that led to it; the end stays as is."""
     actions, memory = policy.act_knowing(
-        jax.random.fold_in(key_policy, time),
+        jax.random.fold_in(keys.policy, time),
         moment.state,
         moment.observation,
         moment.memory,
     )
     state, observation, outcome = game.step(
-        jax.random.fold_in(key_game, time), moment.state, actions
+        jax.random.fold_in(keys.game, time), moment.state, actions
     )
     roster = game.roster
     team_reward = jnp.sum(outcome.reward, where=roster) / jnp.sum(roster)
@@ -85,14 +113,14 @@ def _play_step(
         noops=jnp.sum(roster & (actions == NOOP), dtype=jnp.int32),
         events=outcome.events,
     )
-    following = _Moment(
+    following = Moment(
         state,
         observation,
         memory,
         jax.tree.map(jnp.add, moment.tally, seen),
         ~outcome.done,
     )
-    return select(moment.going, following, moment), None
+    return select(moment.going, following, moment), actions
 
 
 def _empty(game: Game[Any, Any], state: Any) -> Tally:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 
 import jax
 import numpy as np
@@ -93,12 +93,26 @@ def evaluate(
             raise PlatoError("noise='paper' is defined for setups, not for any game.")
         metrics = _measure(setup, lambda seeds: (player, False), seed, episodes)
         return Evaluation(type(setup).__name__, name, noise, seed, metrics)
-    game, players = Wildfire.from_config(setup.config), lambda seeds: (player, False)
+    game, players = noisy_game(setup, noise), lambda seeds: (player, False)
     if noise == "paper":
-        game = with_paper_noise(game, setup.config)
         players = partial(_paper_players, player, setup.config)
     metrics = _measure(game, players, seed, episodes)
     return Evaluation(setup.name, name, noise, seed, metrics)
+
+
+def noisy_game(setup: Setup, noise: NoiseProtocol) -> Game[Any, Any]:
+    """The game of a setup under a noise protocol."""
+    game = Wildfire.from_config(setup.config)
+    return with_paper_noise(game, setup.config) if noise == "paper" else game
+
+
+def player_at(
+    policy: Policy[Any], setup: Setup, seed: int, noise: NoiseProtocol
+) -> Policy[Any]:
+    """The policy as `evaluate` lets it play the episode of one seed."""
+    if noise == "independent" or not _breaks_recorded_ties(policy):
+        return policy
+    return with_paper_ties(policy.prefer, setup.config, seed)
 
 
 Players: TypeAlias = Callable[[range], tuple[Policy[Any], bool]]
@@ -122,10 +136,14 @@ def _measure(
 def _paper_players(
     policy: Policy[Any], config: WildfireConfig, seeds: range
 ) -> tuple[Policy[Any], bool]:
-    """Rules break ties by their own stream, but for Random, which was not seeded."""
-    if not isinstance(policy, RulePolicy) or policy.prefer is uniform:
+    if not _breaks_recorded_ties(policy):
         return policy, False
     return stack([with_paper_ties(policy.prefer, config, s) for s in seeds]), True
+
+
+def _breaks_recorded_ties(policy: Policy[Any]) -> TypeGuard[RulePolicy]:
+    """Rules break ties by their own stream, but for Random, which was not seeded."""
+    return isinstance(policy, RulePolicy) and policy.prefer is not uniform
 
 
 OPTIMAL = "optimal"
