@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from scipy import stats
 from small_cells import AWAY, FIELD, HOME, PAPER, SETTINGS, given, trained
 
 from plato.experiments.cells import Row
@@ -65,6 +66,7 @@ def test_sections_show_what_the_store_holds(found):
     assert list(made) == [
         "Native setups",
         "Distance to the optimum",
+        "Against the given policies",
         "Zero-shot: from 2×3 to 3×3",
         "Ablation",
         "Ablation, zero-shot: from 2×3 to 3×3",
@@ -86,6 +88,14 @@ def test_sections_show_what_the_store_holds(found):
     assert cell.bold
     (share,) = made["Distance to the optimum"].report.tables[0].sections[0][0].entries
     assert share.text == f"{100 * np.mean(means) / 84.1319:.1f} %"
+    (row,) = made["Against the given policies"].report.tables[0].sections[0]
+    assert row.label == "PLATO over Random"
+    (random,) = [o for o in found if o.cell == given()]
+    seeds = [np.mean([o.played(HOME).metrics["return"][0] for o in own], axis=0)]
+    seeds.append(random.played(HOME).metrics["return"][0])
+    expected = stats.ttest_rel(*seeds).pvalue
+    assert row.entries[0].text == f"{expected:.0e}"
+    assert row.entries[0].bold
     ablation = made["Ablation"].report.tables[0].sections[0]
     assert [row.label for row in ablation] == ["mlp+add (2)", "mlp+dot (2)"]
 

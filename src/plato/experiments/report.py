@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from plato.evaluation import rendering
+from plato.experiments.findings import compute
 from plato.experiments.pictures import pictures
 from plato.experiments.recorded import Done
-from plato.experiments.sections import Section, compute, sections
+from plato.experiments.sections import Section, sections
 from plato.experiments.suite import in_order
 from plato.files import write_text
 from plato.pages.page import asset, page

@@ -3,26 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.optimum.known import known_optimum
 from plato.evaluation.comparison import Comparison, compare
 from plato.evaluation.contestants import TRANSFER, grid_of, level_of
-from plato.evaluation.layout import (
-    ABSENT,
-    BesidePaper,
-    Column,
-    Entry,
-    Report,
-    Row,
-    Table,
-    report,
-)
+from plato.evaluation.layout import BesidePaper, Report, report
 from plato.evaluation.metrics import METRICS
 from plato.evaluation.protocols import Protocol
-from plato.evaluation.published import paper_cells
 from plato.experiments import suite
+from plato.experiments.findings import (
+    against_given,
+    shares_of_optimum,
+    significant_best,
+)
 from plato.experiments.recorded import Done, Recorded, contestants, results
 
 TRANSFERRED = ("return", "noop_percent", "burnouts", "putouts")
@@ -50,9 +43,8 @@ def sections(found: Sequence[Done], protocol: Protocol) -> list[Section]:
     )
     specialists = [one for one in own if len(one.cell.trained_on) < 2]
     made = [
-        _native(specialists, protocol, "methods", "Native setups", "main"),
-        _optimum(specialists, protocol),
-        _pattern(specialists, protocol),
+        native := _native(specialists, protocol, "methods", "Native setups", "main"),
+        *_of(native),
         *_transfers(specialists, protocol, "methods", "main"),
         _native(_renamed(specialists), protocol, "ablation", "Ablation", "ablation"),
         *_transfers(_renamed(specialists), protocol, "ablation", "ablation"),
@@ -62,39 +54,16 @@ def sections(found: Sequence[Done], protocol: Protocol) -> list[Section]:
     return [section for section in made if section is not None]
 
 
-def compute(found: Sequence[Done]) -> Report:
-    """What all of it took, row by row."""
-    columns = ("trainings", "steps each", "seconds each", "hours in all", "on")
-    rows = []
-    for protocol in dict.fromkeys(one.cell.protocol.name for one in found):
-        trained = [
-            one
-            for one in found
-            if one.cell.trained_on and one.cell.protocol.name == protocol
-        ]
-        for name in dict.fromkeys(one.cell.row.name for one in trained):
-            data = [o.entry.data for o in trained if o.cell.row.name == name]
-            seconds = np.asarray([sum(d["seconds"].values()) for d in data])
-            steps = np.mean([d["steps"] for d in data])
-            devices = dict.fromkeys(d["environment"]["device"] for d in data)
-            cells = (
-                f"{len(data)}",
-                f"{steps / 1e6:.2f} M",
-                f"{seconds.mean():.1f}",
-                f"{seconds.sum() / 3600:.2f}",
-                ", ".join(devices),
-            )
-            label = f"{name}, {protocol} protocol"
-            rows.append(Row(label, tuple(map(Entry, cells))))
-    table = Table(
-        "", tuple(Column("Compute spent", c) for c in columns), (tuple(rows),)
-    )
-    note = (
-        "Seconds of one training with its evaluation: its share of the time that all "
-        "trainings of its program took together. The paper reports 3 to 5 CPU-days for "
-        "each of its trainings."
-    )
-    return Report((table,), "", note)
+def _of(native: Section | None) -> list[Section]:
+    """What else can be said about the native setups."""
+    if native is None or native.comparison is None:
+        return []
+    made = {
+        "Distance to the optimum": shares_of_optimum(native.comparison),
+        "Who is significantly best": significant_best(native.comparison),
+        "Against the given policies": against_given(native.comparison),
+    }
+    return [Section(title, "", made) for title, made in made.items() if made]
 
 
 def _native(
@@ -228,76 +197,6 @@ def _section(
     return Section(title, text, report(comparison, paper), tuple(partial), comparison)
 
 
-def _optimum(found: Sequence[Done], protocol: Protocol) -> Section | None:
-    """Mean returns as percentages of the best possible ones."""
-    native = _native(found, protocol, "methods", "", "main")
-    if native is None or protocol.noise != "independent":
-        return None
-    comparison = native.comparison
-    assert comparison is not None
-    setups = [s for s in comparison.setups if s in comparison.optimum]
-    rows = tuple(
-        Row(
-            name,
-            tuple(
-                Entry(f"{_share(comparison, name, setup):z.1f} %") for setup in setups
-            ),
-        )
-        for name in comparison.contestants
-    )
-    table = Table(
-        "share of the optimal return",
-        tuple(Column(_grid(setup), level_of(setup) or setup) for setup in setups),
-        (rows,),
-    )
-    note = (
-        "The optimum of each setup is exact, by backward induction over all of its "
-        "states (`plato solve`); it knows how many steps are left, which no policy of "
-        "these tables is told."
-    )
-    made = Report((table,), f"{protocol.name} protocol", note)
-    return Section("Distance to the optimum", "", made)
-
-
-def _share(comparison: Comparison, name: str, setup: str) -> float:
-    mean = comparison.cells[name, setup, "return"].mean
-    return 100 * mean / comparison.optimum[setup]
-
-
-def _pattern(found: Sequence[Done], protocol: Protocol) -> Section | None:
-    """Which row is significantly best by return: ours, and the paper's."""
-    native = _native(found, protocol, "methods", "", "main")
-    if native is None or protocol.name != "paper":
-        return None
-    comparison = native.comparison
-    assert comparison is not None
-    columns, ours, theirs = [], [], []
-    for metric in ("return", "reward_per_fight", "noop_percent", "burnouts", "putouts"):
-        for setup in comparison.setups:
-            bold = [
-                name
-                for name in comparison.contestants
-                if comparison.cells[name, setup, metric].bold
-            ]
-            grid, level = grid_of(setup), level_of(setup)
-            assert grid is not None
-            assert level is not None
-            paper = paper_cells("native", metric, grid, level)
-            columns.append(Column(METRICS[metric].label, f"{_grid(setup)} {level}"))
-            ours.append(Entry(", ".join(bold) or ABSENT))
-            theirs.append(
-                Entry(", ".join(n for n, c in paper.items() if c.bold) or ABSENT)
-            )
-    rows = (Row("here", tuple(ours)), Row("paper", tuple(theirs)))
-    agree = sum(a == b for a, b in zip(ours, theirs, strict=True))
-    note = (
-        f"{ABSENT}: no row is significantly better than every other. {agree} of "
-        f"{len(ours)} columns agree."
-    )
-    made = Report((Table("", tuple(columns), (rows,)),), "", note)
-    return Section("Who is significantly best", "", made)
-
-
 def _names(part: suite.Part) -> set[str]:
     rows = suite.ROWS[part] + (suite.ROWS["given"] if part == "methods" else ())
     extra = {"mlp+add"} if part == "ablation" else set()
@@ -318,7 +217,3 @@ def _renamed(found: Sequence[Done]) -> list[Done]:
 def _optima(setups: Sequence[str]) -> Mapping[str, float]:
     known = {name: known_optimum(load_setup(name)) for name in setups}
     return {name: value for name, value in known.items() if value is not None}
-
-
-def _grid(setup: str) -> str:
-    return (grid_of(setup) or setup).replace("x", "×")
