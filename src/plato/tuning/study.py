@@ -69,12 +69,12 @@ def search(
     trials: int,
     together: int = 8,
     report: Callable[[Standing], None] = lambda standing: None,
-    run: Callable[..., list[float]] = scores,
+    run: Callable[..., list[float]] | None = None,
 ) -> Standing:
     """Goes on with the study in a folder until it has so many finished trials.
 
-    Trials that were under way when a process was killed are run again. `run` takes
-    what `scores` does.
+    Trials that were under way when a process was killed are run again. `run` does
+    what `scores` does, elsewhere.
     """
     optuna = _optuna()
     setup = load_setup(plan.setup)
@@ -93,7 +93,7 @@ def search(
                 study.ask(_distributions(optuna, plan.method))
                 for _ in range(min(together, trials - done))
             ]
-            answers = run(
+            answers = (run or scores)(
                 plan.method,
                 setup,
                 [trial.params for trial in asked],
