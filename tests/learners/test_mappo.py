@@ -270,7 +270,7 @@ def test_spare_rows_do_not_change_what_is_learned():
             "10 games of a rollout",
         ),
         ({"setups": ()}, "setups is empty"),
-        ({"setups": ("a", "b", "c")}, "games=128 cannot be shared evenly by 3 setups"),
+        ({"setups": ("a", "b", "c")}, "games=64 cannot be shared evenly by 3 setups"),
         ({"seeds": 0}, "seeds must be from 1"),
     ],
 )

@@ -19,7 +19,9 @@ from plato.masking import (
 from plato.policies.config import ActorConfig
 from plato.policies.critic import GraphCritic
 
-CRITIC = GraphCritic.create(ActorConfig(hidden=8), FEATURES, key=jax.random.key(1))
+CRITIC = GraphCritic.create(
+    ActorConfig(hidden=8, away="removed"), FEATURES, key=jax.random.key(1)
+)
 rows_of_scores = npst.arrays(
     np.float32, (3, 5), elements={"min_value": -5, "max_value": 5}
 )

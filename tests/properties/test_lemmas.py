@@ -108,10 +108,15 @@ def test_task_openness_log_odds_survive_a_third_task(config, seen):
     )
 
 
-@given(moments(), st.integers(1, 2), st.integers(0, 4))
-def test_agent_openness_weights_survive_a_third_agent(seen, heads, leaves):
-    """When one agent leaves, the others' attention keeps its proportions."""
-    config = ActorConfig(hidden=8, heads=heads)
+@given(
+    moments(),
+    st.integers(1, 2),
+    st.integers(0, 4),
+    st.sampled_from(["removed", "flagged"]),
+)
+def test_agent_openness_weights_survive_a_third_agent(seen, heads, leaves, away):
+    """When one agent leaves, attention to the others keeps its proportions."""
+    config = ActorConfig(hidden=8, heads=heads, away=away)
     pointer = build(config).team
     assert isinstance(pointer, AgentPointer)
     count = seen.options.shape[0]
@@ -120,14 +125,18 @@ def test_agent_openness_weights_survive_a_third_agent(seen, heads, leaves):
     before = np.asarray(pointer.weights(seen))
     later = np.asarray(pointer.weights(after))
     team = np.asarray(seen.sees_agents)
-    assert (later[:, leaves] == 0).all()
     assert (before[~team] == 0).all()
     for i in range(count):
         rest = [j for j in range(count) if j != leaves and team[i, j]]
-        if rest:
+        # One who is away itself looks for something else, where it is marked.
+        if rest and (away == "removed" or i != leaves):
             kept = before[i, rest] / before[i, rest].sum(axis=0)
-            np.testing.assert_allclose(later[i, rest], kept, rtol=1e-4, atol=1e-5)
+            left = later[i, rest] / later[i, rest].sum(axis=0)
+            np.testing.assert_allclose(left, kept, rtol=1e-4, atol=1e-5)
+        if away == "removed" and rest:
             np.testing.assert_allclose(later[i, rest].sum(axis=0), 1, rtol=1e-5)
+    if away == "removed":
+        assert (later[:, leaves] == 0).all()
 
 
 @given(moments(full_view=True), st.integers(0, 4))
@@ -138,8 +147,9 @@ def test_an_agent_that_is_away_is_gone_or_flagged(seen, leaves):
     away = Observation(**{**vars(seen), "present": seen.present.at[leaves].set(False)})
     rest = np.delete(agents, leaves)
     if len(rest):
-        gone = policy(ActorConfig(hidden=8), rearranged(seen, rest, tasks))
-        close(policy(ActorConfig(hidden=8), away)[rest], gone)
+        config = ActorConfig(hidden=8, away="removed")
+        gone = policy(config, rearranged(seen, rest, tasks))
+        close(policy(config, away)[rest], gone)
     flagged = build(ActorConfig(hidden=8, away="flagged")).team
     assert isinstance(flagged, AgentPointer)
     assert (np.asarray(flagged.weights(away)) > 0).all()
