@@ -110,9 +110,14 @@ def test_a_training_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
 
     with pytest.raises(CutOffError):
         list(do([CELLS[0]], tmp_path, cut))
+    (spent,) = tmp_path.glob("*/seconds")
+    before = float(spent.read_text())
+    assert before > 0
+    spent.write_text(f"{before + 1000}")
     heard = []
     ((_, entry),) = do([CELLS[0]], tmp_path, lambda p: heard.append(p.update))
     assert min(heard) > 3
+    assert entry.data["seconds"]["training"] > before + 1000
     kept = found(store, CELLS[0])
     np.testing.assert_allclose(entry.data["curve"]["return"], kept["curve"]["return"])
     assert entry.data["chosen"] == kept["chosen"]

@@ -176,8 +176,8 @@ def test_reproducing_and_reporting(plato, tmp_path):
     command = ["reproduce", "--only", "native", "--store", "mine", *flags]
     result = plato(*command)
     assert result.returncode == 0, result.stderr
-    assert "4 cells, 0 of them done already" in result.stdout
-    assert "All 4 cells are done" in result.stdout
+    assert "4 cell(s), 0 of them done already" in result.stdout
+    assert "All 4 cell(s) are done" in result.stdout
     files = sorted((tmp_path / "mine" / "cells").rglob("*.json.gz"))
     before = [path.read_bytes() for path in files]
     data = json.loads(gzip.decompress(before[0]))

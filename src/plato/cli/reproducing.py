@@ -108,7 +108,7 @@ def _reproduce(cells: "Sequence[Cell]", store: "Store", engine, out: "Console") 
     missing = [cell for cell in cells if store.find(cell) is None]
     _tell_damaged(store, out)
     out.print(
-        f"{len(cells)} cells, {len(cells) - len(missing)} of them done already; "
+        f"{len(cells)} cell(s), {len(cells) - len(missing)} of them done already; "
         f"the store is {store.path}.",
         soft_wrap=True,
     )
@@ -123,7 +123,7 @@ def _reproduce(cells: "Sequence[Cell]", store: "Store", engine, out: "Console") 
             soft_wrap=True,
         )
         return 0
-    out.print(f"All {len(cells)} cells are done: plato report --store {store.path}")
+    out.print(f"All {len(cells)} cell(s) are done: plato report --store {store.path}")
     return 0
 
 

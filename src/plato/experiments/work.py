@@ -18,6 +18,7 @@ from plato.evaluation.protocols import Examiner, Result
 from plato.experiments.cells import Cell
 from plato.experiments.chunks import together
 from plato.experiments.store import FORMAT, Entry
+from plato.files import write_text
 from plato.learners.config import RunName
 from plato.runs.folder import RunFolder, environment
 from plato.runs.train import Report, train
@@ -44,10 +45,15 @@ def do(
     folder = RunFolder(work / name)
     if not (folder.path / "config.toml").exists():
         folder = RunFolder.create(folder.path, config)
-    begun = time.monotonic()
-    if not train(folder, report):
-        raise KeyboardInterrupt
-    seconds = (time.monotonic() - begun) / len(cells)
+    begun, spent = time.monotonic(), folder.path / "seconds"
+    before = float(spent.read_text()) if spent.exists() else 0.0
+    try:
+        if not train(folder, report):
+            raise KeyboardInterrupt
+    finally:  # what was spent before it was stopped counts too
+        in_all = before + time.monotonic() - begun
+        write_text(spent, f"{in_all:.2f}")
+    seconds = in_all / len(cells)
     found = {(t.setups, t.seed): t for t in trainings(folder.path)}
     for cell in cells:
         training = found[cell.trained_on, cell.seed]
