@@ -23,21 +23,21 @@ from plato.domains.wildfire.optimum.policy import OptimalPolicy, solve_exactly
 from plato.game import Observation
 from plato.learners.mappo import features_of, has_choice
 from plato.masking import masked_mean
-from plato.policies.config import ActorConfig
+from plato.policies.config import PAPER_FORM, ActorConfig
 from plato.policies.pointer import PointerActor
 
 FORMS = {
-    "Algorithm 1": ActorConfig(query="statistics", ego=False, context="none"),
-    "+ ego": ActorConfig(query="statistics", context="none"),
-    "pointer query, ego": ActorConfig(context="none"),
-    "the same, agents away flagged": ActorConfig(context="none", away="flagged"),
-    "the same, depth 2": ActorConfig(context="none", depth=2),
-    "+ task statistics": ActorConfig(context="statistics"),
-    "+ task pointer (default)": ActorConfig(),
-    "the same, agents away flagged ": ActorConfig(away="flagged"),
-    "the same, depth 2 ": ActorConfig(depth=2),
-    "the same, two heads": ActorConfig(heads=2),
-    "the same, dot scores": ActorConfig(scorer="dot"),
+    "Algorithm 1": ActorConfig(**PAPER_FORM),
+    "+ ego": replace(ActorConfig(**PAPER_FORM), ego=True),
+    "pointer query, ego": ActorConfig(context="none", away="removed"),
+    "the same, agents away flagged": ActorConfig(context="none"),
+    "removed, depth 2": ActorConfig(context="none", away="removed", depth=2),
+    "+ task statistics": ActorConfig(context="statistics", away="removed"),
+    "+ task pointer": ActorConfig(away="removed"),
+    "the same, agents away flagged (default)": ActorConfig(),
+    "removed, depth 2 ": ActorConfig(away="removed", depth=2),
+    "removed, two heads": ActorConfig(away="removed", heads=2),
+    "removed, dot scores": ActorConfig(away="removed", scorer="dot"),
 }
 SLIPS = 0.05
 """Part of the actions that are random while collecting: what lies beside the way."""

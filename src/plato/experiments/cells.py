@@ -7,7 +7,6 @@ on one setup. What a cell is, down to the last setting, is its fingerprint.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -111,7 +110,3 @@ def shortened(settings: TrainSettings, part: float) -> TrainSettings:
     """The same training with a part of its updates: for trying things out."""
     updates = max(round(part * settings.learning.updates), 6)
     return replace(settings, learning=replace(settings.learning, updates=updates))
-
-
-Results = Mapping[str, Mapping[str, list[list[float]]]]
-"""By setup and metric: for each policy that played, a number for every episode."""

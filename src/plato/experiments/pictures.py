@@ -1,6 +1,7 @@
 """Pictures of a report. Extra: plots; without it, a report has none."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,9 +21,7 @@ WIDTH = 11.0
 
 def pictures(found: Sequence[Done], parts: Sequence[Section]) -> "dict[str, Figure]":
     """Pictures by their captions."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
+    if find_spec("matplotlib") is None:
         return {}
     drawn = {}
     native = next((part for part in parts if part.title == "Native setups"), None)

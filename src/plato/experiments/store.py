@@ -34,10 +34,6 @@ class Entry:
     policy: bytes | None = None
     """The checkpoint that was chosen first; kept beside the file."""
 
-    @property
-    def row(self) -> str:
-        return self.data["cell"]["row"]
-
 
 class Store:
     """A folder of results. Several processes may use one at the same time."""
