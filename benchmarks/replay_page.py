@@ -22,7 +22,7 @@ from browser import Browser
 from environment import machine
 from large_grid import large_config
 from plato.domains.setups import Setup
-from plato.evaluation.evaluate import named_policy
+from plato.evaluation.named import named_policy
 from plato.policies.config import ActorConfig
 from plato.policies.pointer import Features, PointerActor
 from plato.replay.page import Replay, write_page

@@ -14,8 +14,9 @@ from plato.domains.setups import Setup, load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.paper_noise import mt19937, with_paper_noise
 from plato.errors import PlatoError
-from plato.evaluation.evaluate import evaluate, named_policy
+from plato.evaluation.evaluate import evaluate
 from plato.evaluation.metrics import METRICS, mean_and_std
+from plato.evaluation.named import named_policy
 from plato.experiments.heuristics import compare_heuristics
 from plato.policies.rules import RulePolicy, uniform
 

@@ -23,6 +23,8 @@ _HOMES = {
     "load": "plato.deploy",
     "load_setup": "plato.domains.setups",
     "parallel_env": "plato.adapters.zoo",
+    "pretrained": "plato.deploy",
+    "pretrained_names": "plato.policies.pretrained",
     "setup_names": "plato.domains.setups",
     "stack": "plato.game",
     "step_and_reset": "plato.game",
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from plato.checking import check_game as check_game
     from plato.deploy import export as export
     from plato.deploy import load as load
+    from plato.deploy import pretrained as pretrained
     from plato.domains.setups import load_setup as load_setup
     from plato.domains.setups import setup_names as setup_names
     from plato.domains.wildfire.game import Wildfire as Wildfire
@@ -55,3 +58,4 @@ if TYPE_CHECKING:
     from plato.game import stack as stack
     from plato.game import step_and_reset as step_and_reset
     from plato.policies.policy import Policy as Policy
+    from plato.policies.pretrained import pretrained_names as pretrained_names

@@ -19,6 +19,7 @@ from plato.files import write_bytes, write_text
 from plato.game import Observation, power_of_two
 from plato.policies.checkpoint import load_actor
 from plato.policies.pointer import Memory, PointerActor
+from plato.policies.pretrained import is_pretrained, meant_by, pretrained_file
 from plato.tensors import named_leaves, read_header
 
 
@@ -138,26 +139,38 @@ class DeployedPolicy:
         )
 
 
-def load(path: str | Path) -> DeployedPolicy:
+def load(checkpoint: str | Path) -> DeployedPolicy:
     """The policy of a checkpoint, ready to decide."""
-    return DeployedPolicy(load_actor(Path(path)))
+    return DeployedPolicy(load_actor(_file(checkpoint)))
+
+
+def pretrained(name: str) -> DeployedPolicy:
+    """A policy that comes with PLATO, ready to decide: `plato.pretrained_names()`."""
+    return DeployedPolicy(load_actor(pretrained_file(name)))
 
 
 def export(checkpoint: str | Path, folder: str | Path) -> None:
     """Writes a policy that needs nothing but NumPy: `policy.py` and `policy.npz`.
 
     In that folder, `import policy; policy.load("policy.npz").decide(agents, tasks,
-    options)` does what `plato.load(checkpoint).decide` does.
+    options)` does what `plato.load(checkpoint).decide` does. `checkpoint` is a file, or
+    `pretrained:NAME` for one that comes with PLATO.
     """
-    actor = load_actor(Path(checkpoint))
+    path = _file(checkpoint)
+    actor = load_actor(path)
     weights = {name: np.asarray(leaf) for name, leaf in named_leaves(actor)}
     weights["actions"] = np.asarray(actor.actions)
-    weights["config"] = np.asarray(json.dumps(read_header(Path(checkpoint))["actor"]))
+    weights["config"] = np.asarray(json.dumps(read_header(path)["actor"]))
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **weights)
     write_bytes(Path(folder) / "policy.npz", buffer.getvalue())
     source = Path(numpy_actor.__file__).read_text(encoding="utf-8")
     write_text(Path(folder) / "policy.py", source)
+
+
+def _file(checkpoint: str | Path) -> Path:
+    name = str(checkpoint)
+    return meant_by(name) if is_pretrained(name) else Path(checkpoint)
 
 
 @eqx.filter_jit

@@ -45,6 +45,8 @@ def read_tree(path: Path, like: Tree) -> Tree:
     leaves = []
     for name, leaf in named_leaves(like):
         found = tensors.pop(name, None)
+        if found is not None and found.dtype == np.float16:
+            found = found.astype(leaf.dtype)  # kept in half the bytes: see `halved`
         if found is None or found.shape != leaf.shape or found.dtype != leaf.dtype:
             has = "nothing" if found is None else f"{found.dtype}{list(found.shape)}"
             raise PlatoError(
@@ -57,6 +59,14 @@ def read_tree(path: Path, like: Tree) -> Tree:
             f"{path}: is of another architecture: {next(iter(tensors))} has no place."
         )
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def halved(tree: Tree) -> Tree:
+    """The same with 16 bits to each number of 32, for files that are to be small."""
+    return jax.tree.map(
+        lambda leaf: leaf.astype(np.float16) if leaf.dtype == np.float32 else leaf,
+        tree,
+    )
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:

@@ -16,7 +16,8 @@ from plato.domains.wildfire.dynamics import WildfireState
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.planner import AssignmentPolicy
 from plato.errors import PlatoError
-from plato.evaluation.evaluate import evaluate, named_policy
+from plato.evaluation.evaluate import evaluate
+from plato.evaluation.named import named_policy
 from plato.game import stack
 
 

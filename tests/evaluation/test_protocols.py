@@ -17,7 +17,8 @@ from plato.evaluation.contestants import (
     common_setups,
     transfer_setups,
 )
-from plato.evaluation.evaluate import evaluate, named_policy
+from plato.evaluation.evaluate import evaluate
+from plato.evaluation.named import named_policy
 from plato.evaluation.protocols import VALIDATION, Examiner, protocol
 from plato.runs.trainings import contestants_of, trainings
 

@@ -12,7 +12,7 @@ from small_cells import AWAY, HOME, PAPER, SETTINGS, given, trained
 
 import plato
 from plato.domains.setups import load_setup
-from plato.evaluation.evaluate import named_policy
+from plato.evaluation.named import named_policy
 from plato.experiments.cells import Cell, Row
 from plato.experiments.engines import ThisMachine, engine
 from plato.experiments.listener import Listener

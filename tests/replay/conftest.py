@@ -8,7 +8,7 @@ import pytest
 from browser import Browser, find_browser
 from decided_actors import decided_actor
 from plato.domains.setups import load_setup
-from plato.evaluation.evaluate import named_policy
+from plato.evaluation.named import named_policy
 from plato.replay.page import Replay, write_page
 from plato.replay.recording import record
 

@@ -8,7 +8,7 @@ import pytest
 from plato.domains.setups import Setup, load_setup
 from plato.domains.wildfire.dynamics import WildfireState
 from plato.domains.wildfire.game import rules_from_config
-from plato.evaluation.evaluate import named_policy
+from plato.evaluation.named import named_policy
 from plato.replay.events import agent_changes, listed
 from plato.replay.recording import record
 from plato.replay.wildfire import events_of, fire_changes

@@ -9,7 +9,8 @@ from decided_actors import decided_actor
 from parcels import parcels
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
-from plato.evaluation.evaluate import evaluate, named_policy
+from plato.evaluation.evaluate import evaluate
+from plato.evaluation.named import named_policy
 from plato.policies.baseline_configs import DicgConfig
 from plato.policies.dicg import DicgActor
 from plato.policies.padded import PaddedShape

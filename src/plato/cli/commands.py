@@ -80,7 +80,8 @@ class Evaluate:
         set_up_jax()
         from plato import __version__
         from plato.domains.setups import load_setup
-        from plato.evaluation.evaluate import evaluate, named_policy
+        from plato.evaluation.evaluate import evaluate
+        from plato.evaluation.named import named_policy
         from plato.evaluation.tables import evaluation_table
         from plato.files import writable, write_json
 

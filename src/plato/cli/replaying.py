@@ -11,7 +11,8 @@ from rich.live import Live
 
 from plato.domains.setups import Setup
 from plato.errors import PlatoError
-from plato.evaluation.evaluate import Actions, NoiseProtocol, named_policy
+from plato.evaluation.evaluate import NoiseProtocol
+from plato.evaluation.named import Actions, named_policy
 from plato.files import writable
 from plato.policies.policy import Policy
 from plato.replay.page import Replay, write_page

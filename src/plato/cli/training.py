@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from plato.evaluation.evaluate import Evaluation, acting, evaluate
+from plato.evaluation.evaluate import Evaluation, evaluate
+from plato.evaluation.named import acting
 from plato.evaluation.tables import evaluation_table
 from plato.policies.checkpoint import load_policy
 from plato.runs.folder import RunFolder

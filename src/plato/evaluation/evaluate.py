@@ -1,7 +1,7 @@
 """Evaluation of any policy on a setup, under either noise protocol."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeGuard, get_args
@@ -13,21 +13,15 @@ from plato.configuration import whole_number
 from plato.domains.setups import Setup, load_setup
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
-from plato.domains.wildfire.heuristics import RULES
-from plato.domains.wildfire.optimum import policy as optimal
 from plato.domains.wildfire.paper_noise import with_paper_noise, with_paper_ties
-from plato.domains.wildfire.planner import AssignmentPolicy
 from plato.errors import PlatoError
 from plato.evaluation.episodes import play_all
 from plato.evaluation.metrics import EpisodeMetrics, episode_metrics, mean_and_std
+from plato.evaluation.named import named_policy
 from plato.game import Game, stack
-from plato.policies.checkpoint import load_policy
-from plato.policies.dicg import DicgActor
-from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
 from plato.policies.rules import RulePolicy, uniform
 from plato.seeding import SEEDS, seed_keys
-from plato.tensors import read_header
 
 NoiseProtocol: TypeAlias = Literal["independent", "paper"]
 """`independent`: every seed its own noise. `paper`: one fixed stream in every episode,
@@ -144,77 +138,3 @@ def _paper_players(
 def _breaks_recorded_ties(policy: Policy[Any]) -> TypeGuard[RulePolicy]:
     """Rules break ties by their own stream, but for Random, which was not seeded."""
     return isinstance(policy, RulePolicy) and policy.prefer is not uniform
-
-
-OPTIMAL = "optimal"
-"""The name of the best possible team, where a setup is small enough to solve."""
-ASSIGNMENT = "assignment"
-"""The name of the planner that knows the rules."""
-
-
-Actions: TypeAlias = Literal["own", "sampled", "greedy"]
-"""How trained policies take their actions: as their sources do (a pointer draws them,
-the baselines take the likeliest), drawn wherever a policy can, or the likeliest."""
-
-
-def named_policy(
-    name: str, setup: Setup | Game[Any, Any], *, actions: Actions = "own"
-) -> Policy[Any]:
-    """The policy that goes by a name: a rule, the planner or the optimal one of a
-    setup, a checkpoint or solution on disk, or the last policy of a finished run.
-
-    A run of several trainings is named by the folder of one of them in `checkpoints`.
-    """
-    if name in RULES:
-        return RulePolicy(RULES[name])
-    if name == ASSIGNMENT:
-        return _planner(setup)
-    path = Path(name)
-    if name != OPTIMAL and path.suffix != ".safetensors" and not path.is_dir():
-        raise PlatoError(
-            f"There is no policy named {name!r}; choose from: {', '.join(RULES)}, "
-            f"{ASSIGNMENT}, {OPTIMAL}, or give the path of a checkpoint (.safetensors) "
-            f"or of a run."
-        )
-    path = _last_checkpoint(path)
-    if name != OPTIMAL and read_header(path).get("kind") != optimal.KIND:
-        return acting(load_policy(path), actions)
-    if not isinstance(setup, Setup):
-        raise PlatoError("The optimal policy is known for setups, not for any game.")
-    if name == OPTIMAL:
-        return optimal.solve_exactly(setup.config)
-    return optimal.load_optimal(path, setup.config)
-
-
-def acting(policy: Policy[Any], actions: Actions) -> Policy[Any]:
-    """A trained policy that takes its actions as asked.
-
-    Those that never draw them (DGN, MOHITO) take the likeliest whatever is asked.
-    """
-    if isinstance(policy, PointerActor):
-        return replace(policy, greedy=actions == "greedy")
-    if isinstance(policy, DicgActor):
-        return replace(policy, greedy=actions != "sampled")
-    return policy
-
-
-def _planner(setup: Setup | Game[Any, Any]) -> AssignmentPolicy:
-    game = Wildfire.from_config(setup.config) if isinstance(setup, Setup) else setup
-    if not isinstance(game, Wildfire):
-        raise PlatoError("The assignment planner knows the rules of wildfire alone.")
-    return AssignmentPolicy.from_rules(game.rules)
-
-
-def _last_checkpoint(path: Path) -> Path:
-    if path.is_file() or not path.is_dir():
-        return path
-    found = sorted(path.rglob("*.safetensors"))
-    policies = [p for p in found if p.name != "state.safetensors"]
-    folders = {p.parent for p in policies}
-    if len(folders) != 1:
-        what = "no checkpoint" if not folders else f"{len(folders)} trainings"
-        raise PlatoError(
-            f"{path}: holds {what}; name a .safetensors file, or the folder of one "
-            f"training in its checkpoints/."
-        )
-    return policies[-1]

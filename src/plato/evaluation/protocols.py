@@ -17,8 +17,9 @@ from plato.configuration import whole_number
 from plato.domains.setups import Setup, load_setup
 from plato.errors import PlatoError
 from plato.evaluation.contestants import Checkpoint, Contestant, Training
-from plato.evaluation.evaluate import Actions, NoiseProtocol, evaluate, named_policy
+from plato.evaluation.evaluate import NoiseProtocol, evaluate
 from plato.evaluation.metrics import EpisodeMetrics
+from plato.evaluation.named import Actions, named_policy
 from plato.policies.policy import Policy
 from plato.seeding import SEEDS
 

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from plato.domains.setups import Setup
-from plato.evaluation.evaluate import acting, evaluate
+from plato.evaluation.evaluate import evaluate
+from plato.evaluation.named import acting
 from plato.evaluation.protocols import VALIDATION
 from plato.learners.config import MethodName, TrainConfig
 from plato.learners.program import Group

@@ -1,0 +1,97 @@
+"""Policies by their names: rules, planners, checkpoints, and what comes with PLATO."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from plato.domains.setups import Setup
+from plato.domains.wildfire.game import Wildfire
+from plato.domains.wildfire.heuristics import RULES
+from plato.domains.wildfire.optimum import policy as optimal
+from plato.domains.wildfire.planner import AssignmentPolicy
+from plato.errors import PlatoError
+from plato.game import Game
+from plato.policies.checkpoint import load_policy
+from plato.policies.dicg import DicgActor
+from plato.policies.pointer import PointerActor
+from plato.policies.policy import Policy
+from plato.policies.pretrained import PRETRAINED, is_pretrained, meant_by
+from plato.policies.rules import RulePolicy
+from plato.tensors import read_header
+
+OPTIMAL = "optimal"
+"""The name of the best possible team, where a setup is small enough to solve."""
+ASSIGNMENT = "assignment"
+"""The name of the planner that knows the rules."""
+
+
+Actions: TypeAlias = Literal["own", "sampled", "greedy"]
+"""How trained policies take their actions: as their sources do (a pointer draws them,
+the baselines take the likeliest), drawn wherever a policy can, or the likeliest."""
+
+
+def named_policy(
+    name: str, setup: Setup | Game[Any, Any], *, actions: Actions = "own"
+) -> Policy[Any]:
+    """The policy that goes by a name: a rule, the planner or the optimal one of a
+    setup, one that comes with PLATO (`pretrained`, `pretrained:NAME`), a checkpoint or
+    solution on disk, or the last policy of a finished run.
+
+    A run of several trainings is named by the folder of one of them in `checkpoints`.
+    """
+    if name in RULES:
+        return RulePolicy(RULES[name])
+    if name == ASSIGNMENT:
+        return _planner(setup)
+    if is_pretrained(name):
+        known = setup.name if isinstance(setup, Setup) else ""
+        return acting(load_policy(meant_by(name, known)), actions)
+    path = Path(name)
+    if name != OPTIMAL and path.suffix != ".safetensors" and not path.is_dir():
+        raise PlatoError(
+            f"There is no policy named {name!r}; choose from: {', '.join(RULES)}, "
+            f"{ASSIGNMENT}, {OPTIMAL}, {PRETRAINED}, or give the path of a checkpoint "
+            f"(.safetensors) or of a run."
+        )
+    path = _last_checkpoint(path)
+    if name != OPTIMAL and read_header(path).get("kind") != optimal.KIND:
+        return acting(load_policy(path), actions)
+    if not isinstance(setup, Setup):
+        raise PlatoError("The optimal policy is known for setups, not for any game.")
+    if name == OPTIMAL:
+        return optimal.solve_exactly(setup.config)
+    return optimal.load_optimal(path, setup.config)
+
+
+def acting(policy: Policy[Any], actions: Actions) -> Policy[Any]:
+    """A trained policy that takes its actions as asked.
+
+    Those that never draw them (DGN, MOHITO) take the likeliest whatever is asked.
+    """
+    if isinstance(policy, PointerActor):
+        return replace(policy, greedy=actions == "greedy")
+    if isinstance(policy, DicgActor):
+        return replace(policy, greedy=actions != "sampled")
+    return policy
+
+
+def _planner(setup: Setup | Game[Any, Any]) -> AssignmentPolicy:
+    game = Wildfire.from_config(setup.config) if isinstance(setup, Setup) else setup
+    if not isinstance(game, Wildfire):
+        raise PlatoError("The assignment planner knows the rules of wildfire alone.")
+    return AssignmentPolicy.from_rules(game.rules)
+
+
+def _last_checkpoint(path: Path) -> Path:
+    if path.is_file() or not path.is_dir():
+        return path
+    found = sorted(path.rglob("*.safetensors"))
+    policies = [p for p in found if p.name != "state.safetensors"]
+    folders = {p.parent for p in policies}
+    if len(folders) != 1:
+        what = "no checkpoint" if not folders else f"{len(folders)} trainings"
+        raise PlatoError(
+            f"{path}: holds {what}; name a .safetensors file, or the folder of one "
+            f"training in its checkpoints/."
+        )
+    return policies[-1]

@@ -1,0 +1,76 @@
+"""Choosing the policies that come with the package, and writing them small.
+
+    python -m plato.experiments.shipping CHECKPOINT… [--out FOLDER]
+
+Of all checkpoints trained on the same setups the one that does best on seeds that are
+never reported is kept, with 16 bits to a number: `pretrained:SETUP`, and
+`pretrained:generalist` for one that was trained on several setups.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import plato
+from plato.domains.setups import load_setup
+from plato.domains.wildfire.optimum.known import known_optimum
+from plato.evaluation.evaluate import evaluate
+from plato.evaluation.protocols import VALIDATION
+from plato.policies.checkpoint import load_actor
+from plato.policies.pretrained import GENERALIST
+from plato.tensors import halved, read_header, write_tree
+
+EPISODES = 2_000
+"""With which candidates are told apart, on each setup."""
+
+
+def ship(checkpoints: Sequence[Path], out: Path, *, episodes: int = EPISODES) -> None:
+    """Writes the best checkpoint of each group of setups, and says how it did."""
+    groups: dict[tuple[str, ...], list[Path]] = {}
+    for path in checkpoints:
+        setups = tuple(read_header(path)["about"]["setups"])
+        groups.setdefault(setups, []).append(path)
+    for setups, candidates in groups.items():
+        scores = {path: score(path, setups, episodes) for path in candidates}
+        best = max(scores, key=scores.__getitem__)
+        name = setups[0] if len(setups) == 1 else GENERALIST
+        header = read_header(best)
+        chosen = {
+            "of": len(candidates),
+            "by": f"{episodes} episodes on each setup from seed {VALIDATION.start}",
+            "score": round(scores[best], 4),
+        }
+        header["about"] |= {"chosen": chosen}
+        write_tree(out / f"{name}.safetensors", halved(load_actor(best)), header)
+        others = ", ".join(f"{value:.4f}" for value in scores.values())
+        print(f"{name}: {scores[best]:.4f} of the optimum; candidates: {others}")
+
+
+def score(path: Path, setups: Sequence[str], episodes: int) -> float:
+    """The mean share of the optimum over setups, with noise and choices drawn."""
+    shares = []
+    for name in setups:
+        setup = load_setup(name)
+        played = evaluate(
+            load_actor(path), setup, episodes=episodes, seed=VALIDATION.start
+        )
+        best = known_optimum(setup)
+        if best is None:
+            raise plato.PlatoError(f"The optimum of {name} is not known.")
+        shares.append(float(played.metrics["return"].mean()) / best)
+    return sum(shares) / len(shares)
+
+
+def main(arguments: Sequence[str] | None = None) -> Any:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkpoints", nargs="+", type=Path)
+    shipped = Path(plato.__file__).parent / "data" / "pretrained"
+    parser.add_argument("--out", type=Path, default=shipped)
+    parser.add_argument("--episodes", type=int, default=EPISODES)
+    options = parser.parse_args(arguments)
+    ship(options.checkpoints, options.out, episodes=options.episodes)
+
+
+if __name__ == "__main__":
+    main()
