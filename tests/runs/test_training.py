@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import plato
+from plato.domains.setups import Rows
 from plato.errors import PlatoError
 from plato.learners.config import MappoConfig, TrainConfig
-from plato.learners.program import Program, Rows, grouped
+from plato.learners.program import Program, grouped
 from plato.policies.checkpoint import load_actor, save_policy
 from plato.policies.config import ActorConfig
 from plato.policies.padded import PaddedShape

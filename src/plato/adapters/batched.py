@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from plato.configuration import whole_number
 from plato.domains.setups import load_setup
-from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
 from plato.game import NOOP, Capacity, Game, Observation, step_and_reset
 from plato.seeding import seed_key
@@ -88,7 +87,7 @@ class BatchedGame:
 def game_of(game: str | Path | Game[Any, Any]) -> Game[Any, Any]:
     """The game of a named setup (or .toml file), or the game itself."""
     if isinstance(game, (str, Path)):
-        return Wildfire.from_config(load_setup(game).config)
+        return load_setup(game).game()
     return game
 
 

@@ -59,11 +59,13 @@ class Evaluate:
     """Play seeded episodes of policies on setups and print the paper's metrics."""
 
     setup: Repeated[str]
-    """A setup's name (see `plato setups`) or .toml file; may be repeated."""
+    """A setup's name (see `plato setups`) or .toml file, or a game of your own
+    (couriers.py:NAME); may be repeated."""
     policy: Repeated[str]
     """noop, random, weakest, strongest, weakest-released, strongest-released,
-    assignment (a planner), optimal (solved exactly), or the path of a checkpoint, of a
-    solution or of a run; may be repeated."""
+    assignment (a planner), optimal (solved exactly), pretrained (comes with PLATO;
+    pretrained:NAME for a certain one), or the path of a checkpoint, of a solution or of
+    a run; may be repeated."""
     actions: Literal["own", "sampled", "greedy"] = "own"
     """How trained policies take them: as each method's source does (PLATO draws, the
     baselines take the likeliest), drawn wherever a policy can, or the likeliest."""
@@ -203,7 +205,8 @@ class Train(CommonSettings):
     networks: ActorConfig = field(default_factory=ActorConfig)
     learning: MappoConfig = field(default_factory=MappoConfig)
     setup: Repeated[str] = ()
-    """A setup's name or .toml file; may be repeated: one policy across them all."""
+    """A setup's name or .toml file, or a game of your own (couriers.py:NAME); may be
+    repeated: one policy across them all."""
     out: Path | None = None
     """The folder of the run (default: runs/ and the setup's name)."""
     resume: Path | None = None
@@ -239,7 +242,7 @@ class Train(CommonSettings):
             raise PlatoError("Name at least one --setup, or a --config, or a --resume.")
         names = [load_setup(name).name for name in config.setups]
         default = Path("runs") / (
-            names[0] if len(names) == 1 else f"{len(names)}-setups"
+            names[0].replace(":", "-") if len(names) == 1 else f"{len(names)}-setups"
         )
         if config.method != "plato":
             default = default.with_name(f"{default.name}-{config.method}")

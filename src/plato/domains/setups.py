@@ -1,23 +1,65 @@
-"""Named setups: one TOML file each, shipped with the package or written by a user."""
+"""Named setups: TOML files, shipped with the package or written by a user, and games of
+one's own in Python."""
 
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plato.configuration import from_mapping, read_toml, to_mapping, to_toml
 from plato.domains.wildfire.config import WildfireConfig
 from plato.errors import PlatoError
 from plato.files import write_text
 
+if TYPE_CHECKING:  # heavy, and not needed to read a file
+    from plato.game import Game
+
 DOMAINS = {"wildfire": WildfireConfig}
+
+
+class Rows(NamedTuple):
+    """How much room a game is given."""
+
+    agents: int
+    tasks: int
 
 
 @dataclass(frozen=True)
 class Setup:
-    """A configuration and the name it goes by."""
+    """What can be played, and the name it goes by."""
 
     name: str
-    config: WildfireConfig
+    content: "WildfireConfig | Game[Any, Any]"
+    """A configuration of wildfire, or a game as it is."""
+
+    @property
+    def config(self) -> WildfireConfig:
+        """The configuration of a wildfire; refused for a game of one's own."""
+        if not isinstance(self.content, WildfireConfig):
+            raise PlatoError(f"{self.name} is not a wildfire, and only that has this.")
+        return self.content
+
+    @property
+    def rows(self) -> Rows:
+        """The room that it needs."""
+        if isinstance(self.content, WildfireConfig):
+            config = self.content
+            return Rows(len(config.agent.agents), len(config.fire_cells))
+        return Rows(*self.content.capacity[:2])
+
+    def game(self, rows: Rows | None = None) -> "Game[Any, Any]":
+        """The game, with more room than it needs where that is asked for."""
+        if isinstance(self.content, WildfireConfig):
+            from plato.domains.wildfire.game import Wildfire
+
+            return Wildfire.from_config(self.content, **(rows or self.rows)._asdict())
+        if rows not in (None, self.rows):
+            raise PlatoError(
+                f"{self.name} has arrays for {self.rows.agents} agents and "
+                f"{self.rows.tasks} tasks; what is trained together with it needs as "
+                f"many."
+            )
+        return self.content
 
 
 def setup_names() -> list[str]:
@@ -27,16 +69,30 @@ def setup_names() -> list[str]:
 
 
 def load_setup(name: str | Path) -> Setup:
-    """A shipped setup by its name, or any other by the path of its TOML file."""
+    """A shipped setup by its name, any other by the path of its TOML file, and a game
+    of one's own by where it is in Python: `couriers.py:rush_hour`."""
     path = Path(name)
     if path.suffix == ".toml":
-        return Setup(path.stem, read_setup(path))
+        return Setup(setup_name(name), read_setup(path))
+    if ":" in path.name:
+        from plato.domains.own import own_game
+
+        return Setup(setup_name(name), own_game(str(name)))
     if str(name) not in setup_names():
         raise PlatoError(
-            f"There is no setup named {str(name)!r}; `plato setups` lists them, and a "
-            f"path ending in .toml names a file of your own."
+            f"There is no setup named {str(name)!r}; `plato setups` lists them, a path "
+            f"ending in .toml names a file of your own, and couriers.py:rush_hour the "
+            f"game `rush_hour` of couriers.py."
         )
     return Setup(str(name), read_setup(Path(str(_shipped() / f"{name}.toml"))))
+
+
+def setup_name(setup: str | Path) -> str:
+    """What a setup is called: its own name, or that of its file."""
+    path = Path(setup)
+    if path.suffix == ".toml":
+        return path.stem
+    return path.name.replace(".py:", ":") if ":" in path.name else str(setup)
 
 
 def read_setup(path: Path) -> WildfireConfig:

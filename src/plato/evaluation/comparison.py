@@ -109,6 +109,23 @@ def check_metrics(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names)) or tuple(METRICS)
 
 
+def _all_have(
+    metric: str, results: Mapping[tuple[str, str], Result], *, asked: Sequence[str]
+) -> bool:
+    """Whether every result has a metric; refused where one that was asked for has not.
+
+    Burnouts are counted in wildfire alone.
+    """
+    without = [
+        result.setup
+        for result in results.values()
+        if any(metric not in played.metrics for played in result.played)
+    ]
+    if without and metric in asked:
+        raise PlatoError(f"{without[0]} has no metric {metric!r}.")
+    return not without
+
+
 def compare(
     contestants: Sequence[Contestant],
     setups: Sequence[Setup],
@@ -131,6 +148,7 @@ def compare(
         for contestant in contestants:
             report(f"{contestant.name} on {setup.name}")
             results[contestant.name, setup.name] = examiner.result(contestant, setup)
+    asked = tuple(name for name in asked if _all_have(name, results, asked=metrics))
     trained = tuple(c.name for c in contestants if c.trainings)
     where = tuple(setup.name for setup in setups)
     cells: dict[tuple[str, str, str], Cell] = {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from plato.domains.setups import setup_name
 from plato.errors import PlatoError
 from plato.policies.policy import Policy
 
@@ -74,12 +75,6 @@ class Contestant:
                     f"(NAME=RUN)."
                 )
         return ()
-
-
-def setup_name(setup: str | Path) -> str:
-    """What a setup is called: its own name, or that of its file."""
-    path = Path(setup)
-    return path.stem if path.suffix == ".toml" else str(setup)
 
 
 def level_of(name: str) -> str | None:

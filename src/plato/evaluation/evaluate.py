@@ -12,7 +12,6 @@ import numpy as np
 from plato.configuration import whole_number
 from plato.domains.setups import Setup, load_setup
 from plato.domains.wildfire.config import WildfireConfig
-from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.paper_noise import with_paper_noise, with_paper_ties
 from plato.errors import PlatoError
 from plato.evaluation.episodes import play_all
@@ -96,7 +95,7 @@ def evaluate(
 
 def noisy_game(setup: Setup, noise: NoiseProtocol) -> Game[Any, Any]:
     """The game of a setup under a noise protocol."""
-    game = Wildfire.from_config(setup.config)
+    game = setup.game()
     return with_paper_noise(game, setup.config) if noise == "paper" else game
 
 

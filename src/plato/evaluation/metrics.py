@@ -1,5 +1,6 @@
 """The paper's metrics, one number for each episode."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,6 +30,17 @@ METRICS = {
     "zero_suppressant": Metric("ran dry", None),
     "new_fires": Metric("new fires", None),
 }
+
+
+def shown(results: Sequence[EpisodeMetrics]) -> dict[str, Metric]:
+    """What a table of some results shows: what all of them have, in one order."""
+    common = [name for name in results[0] if all(name in row for row in results)]
+    known = {name: metric for name, metric in METRICS.items() if name in common}
+    return known | {
+        name: Metric(name.replace("_", " "), None)
+        for name in common
+        if name not in METRICS
+    }
 
 
 def episode_metrics(tally: Tally) -> EpisodeMetrics:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from plato.domains.setups import Setup
+from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.heuristics import RULES
 from plato.domains.wildfire.optimum import policy as optimal
@@ -21,6 +22,8 @@ from plato.tensors import read_header
 
 OPTIMAL = "optimal"
 """The name of the best possible team, where a setup is small enough to solve."""
+ANYWHERE = ("noop", "random")
+"""The rules that know nothing of what they play."""
 ASSIGNMENT = "assignment"
 """The name of the planner that knows the rules."""
 
@@ -40,6 +43,7 @@ def named_policy(
     A run of several trainings is named by the folder of one of them in `checkpoints`.
     """
     if name in RULES:
+        _check_rule(name, setup)
         return RulePolicy(RULES[name])
     if name == ASSIGNMENT:
         return _planner(setup)
@@ -75,8 +79,16 @@ def acting(policy: Policy[Any], actions: Actions) -> Policy[Any]:
     return policy
 
 
+def _check_rule(name: str, setup: Setup | Game[Any, Any]) -> None:
+    content = setup.content if isinstance(setup, Setup) else setup
+    if name not in ANYWHERE and not isinstance(content, WildfireConfig | Wildfire):
+        raise PlatoError(
+            f"{name} is a rule of wildfire; elsewhere there are {', '.join(ANYWHERE)}."
+        )
+
+
 def _planner(setup: Setup | Game[Any, Any]) -> AssignmentPolicy:
-    game = Wildfire.from_config(setup.config) if isinstance(setup, Setup) else setup
+    game = setup.game() if isinstance(setup, Setup) else setup
     if not isinstance(game, Wildfire):
         raise PlatoError("The assignment planner knows the rules of wildfire alone.")
     return AssignmentPolicy.from_rules(game.rules)

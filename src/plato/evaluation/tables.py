@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plato.evaluation.evaluate import Evaluation
-from plato.evaluation.metrics import METRICS, mean_and_std
+from plato.evaluation.metrics import mean_and_std, shown
 
 FULL_WIDTH = 125
 """Columns that the table takes with standard deviations."""
@@ -28,7 +28,8 @@ def evaluation_table(evaluations: Sequence[Evaluation], width: int) -> Renderabl
         collapse_padding=True,
     )
     table.add_column("", no_wrap=True)
-    for metric in METRICS.values():
+    metrics = shown([row.metrics for row in evaluations])
+    for metric in metrics.values():
         table.add_column(metric.label, justify="right")
     setup = None
     for row in evaluations:
@@ -37,13 +38,13 @@ def evaluation_table(evaluations: Sequence[Evaluation], width: int) -> Renderabl
                 table.add_section()
             table.add_row(Text(row.setup, style="bold"))
             setup = row.setup
-        cells = [mean_and_std(row.metrics[name]) for name in METRICS]
+        cells = [mean_and_std(row.metrics[name]) for name in metrics]
         table.add_row(f"  {row.policy}", *(_cell(*cell, with_std) for cell in cells))
     first = evaluations[0]
     last_seed = first.first_seed + first.episodes - 1
-    shown = "mean ± sample standard deviation" if with_std else "mean"
+    numbers = "mean ± sample standard deviation" if with_std else "mean"
     note = (
-        f"{shown} over {first.episodes} episodes "
+        f"{numbers} over {first.episodes} episodes "
         f"(seeds {first.first_seed}–{last_seed}), {first.noise} noise"
     )
     return Group(table, Text(note, style="dim"))

@@ -10,11 +10,11 @@ never reported is kept, with 16 bits to a number: `pretrained:SETUP`, and
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import plato
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.optimum.known import known_optimum
+from plato.errors import PlatoError
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.protocols import VALIDATION
 from plato.policies.checkpoint import load_actor
@@ -29,8 +29,10 @@ def ship(checkpoints: Sequence[Path], out: Path, *, episodes: int = EPISODES) ->
     """Writes the best checkpoint of each group of setups, and says how it did."""
     groups: dict[tuple[str, ...], list[Path]] = {}
     for path in checkpoints:
-        setups = tuple(read_header(path)["about"]["setups"])
-        groups.setdefault(setups, []).append(path)
+        setups = read_header(path).get("about", {}).get("setups")
+        if not setups:
+            raise PlatoError(f"{path}: does not say what it was trained on.")
+        groups.setdefault(tuple(setups), []).append(path)
     for setups, candidates in groups.items():
         scores = {path: score(path, setups, episodes) for path in candidates}
         best = max(scores, key=scores.__getitem__)
@@ -57,12 +59,12 @@ def score(path: Path, setups: Sequence[str], episodes: int) -> float:
         )
         best = known_optimum(setup)
         if best is None:
-            raise plato.PlatoError(f"The optimum of {name} is not known.")
+            raise PlatoError(f"The optimum of {name} is not known.")
         shares.append(float(played.metrics["return"].mean()) / best)
     return sum(shares) / len(shares)
 
 
-def main(arguments: Sequence[str] | None = None) -> Any:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoints", nargs="+", type=Path)
     shipped = Path(plato.__file__).parent / "data" / "pretrained"

@@ -1,5 +1,6 @@
 """What and how to learn. Imports nothing heavy: the command line reads it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -206,4 +207,4 @@ class RunName:
 
     def __str__(self) -> str:
         names = "+".join(setup.removesuffix(".toml") for setup in self.setups)
-        return f"{names.replace('/', '-')}-seed{self.seed}"
+        return f"{re.sub('[/:]', '-', names)}-seed{self.seed}"

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from plato.domains.setups import Setup
-from plato.domains.wildfire.game import Wildfire
+from plato.domains.setups import Rows, Setup
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.game import Game, stack
 from plato.learners.beginnings import Contender, best, key_of
@@ -20,13 +19,6 @@ from plato.learners.methods import Method, method_of
 from plato.policies.padded import PaddedShape
 from plato.policies.policy import Policy
 from plato.seeding import seed_key
-
-
-class Rows(NamedTuple):
-    """How much room games are given."""
-
-    agents: int
-    tasks: int
 
 
 class Program:
@@ -238,18 +230,14 @@ def _room(rows: Sequence[Rows]) -> Rows:
 
 def _rows_of(run: RunName, setups: dict[str, Setup]) -> Rows:
     """The rows for agents and tasks that a run's setups need."""
-    configs = [setups[name].config for name in run.setups]
-    return Rows(
-        max(len(config.agent.agents) for config in configs),
-        max(len(config.fire_cells) for config in configs),
-    )
+    return _room([setups[name].rows for name in run.setups])
 
 
 def _games(config: TrainConfig, setups: list[Setup], rows: Rows) -> Game[Any, Any]:
     """The games of one run, stacked: its setups in turn, all with the same capacity."""
     games: list[Game[Any, Any]] = []
     for setup in setups:
-        game = Wildfire.from_config(setup.config, **rows._asdict())
+        game = setup.game(rows)
         fixed = config.noise == "paper"
         games.append(with_paper_noise(game, setup.config) if fixed else game)
     each = config.learning.games // len(setups)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from plato.evaluation.evaluate import Evaluation
-from plato.evaluation.metrics import METRICS, mean_and_std
+from plato.evaluation.metrics import mean_and_std, shown
 from plato.files import write_bytes, write_text
 from plato.learners.budget import Budget
 from plato.runs.folder import RunFolder
@@ -20,10 +20,11 @@ def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
     first = results[0]
     last = first.first_seed + first.episodes - 1
     taken = "actions drawn" if config.method == "plato" else "likeliest actions"
-    header = ["setup", "policy", *(METRICS[name].label for name in METRICS)]
-    rows = [header, ["---"] * 2 + ["---:"] * len(METRICS)]
+    metrics = shown([result.metrics for result in results])
+    header = ["setup", "policy", *(metric.label for metric in metrics.values())]
+    rows = [header, ["---"] * 2 + ["---:"] * len(metrics)]
     for result in results:
-        cells = [mean_and_std(result.metrics[name]) for name in METRICS]
+        cells = [mean_and_std(result.metrics[name]) for name in metrics]
         numbers = [f"{mean:z.2f} ± {std:.2f}" for mean, std in cells]
         rows.append([result.setup, result.policy, *numbers])
     lines = [

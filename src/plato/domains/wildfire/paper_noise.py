@@ -5,6 +5,8 @@ low 32 bits of PyTorch's default seed, each 32-bit output cut to 24 bits. The se
 episode drove only the policy; for the rules of thumb a second MT19937.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,15 +18,14 @@ from plato.domains.wildfire.dynamics import (
     WildfireNoise,
     WildfireState,
 )
-from plato.domains.wildfire.game import Wildfire
-from plato.game import ReplayedNoise
+from plato.game import Game, ReplayedNoise
 from plato.policies.rules import Preference, RecordedTiesPolicy
 
 STREAM_SEED = 67280421310721 & 0xFFFFFFFF
 
 
 def with_paper_noise(
-    game: Wildfire, config: WildfireConfig
+    game: Game[WildfireState, Any], config: WildfireConfig
 ) -> ReplayedNoise[WildfireState]:
     """The same game, meeting the paper's one stream of noise in every episode."""
     cells = config.grid_height * config.grid_width

@@ -13,7 +13,7 @@ def known_optimum(setup: Setup) -> float | None:
     """
     if setup.name not in setup_names():
         return None
-    if load_setup(setup.name).config != setup.config:
+    if load_setup(setup.name).content != setup.content:
         return None
     return _optima().get(setup.name)
 

@@ -1,0 +1,102 @@
+"""Games of one's own go through the same commands as wildfire."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import plato
+from command_line import refused, run_plato
+from plato.domains.setups import Rows, load_setup
+
+TESTS = Path(__file__).parents[1]
+SHORT = ["--games", 4, "--steps", 8, "--updates", 2, "--beginnings", 1]
+SHORT += ["--epochs", 1, "--minibatches", 2, "--hidden", 8]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a user keeps a game."""
+    source = (TESTS / "parcels.py").read_text()
+    (tmp_path / "couriers.py").write_text(source)
+    return tmp_path
+
+
+def test_a_game_is_found_in_a_file_and_in_a_module(folder: Path) -> None:
+    for name in (f"{folder}/couriers.py:parcels", "parcels:parcels"):
+        setup = load_setup(name)
+        assert type(setup.content).__name__ == "Parcels"
+        assert setup.rows == Rows(agents=2, tasks=4)
+        assert setup.game() is setup.content
+        assert type(load_setup(name).content) is type(setup.content)
+    assert load_setup("parcels:parcels").name == "parcels:parcels"
+    assert load_setup(f"{folder}/couriers.py:parcels").name == "couriers:parcels"
+
+
+def test_it_is_trained_evaluated_compared_and_resumed(folder: Path) -> None:
+    where = ("--setup", "couriers.py:parcels")
+    done = run_plato(folder, "train", *where, *SHORT, "--seeds", 2)
+    assert done.returncode == 0, done.stderr
+    (run,) = (folder / "runs").iterdir()
+    assert run.name == "couriers-parcels"
+    summary = (run / "SUMMARY.md").read_text()
+    assert "carried" in summary
+    assert "burnouts" not in summary
+    first = run / "checkpoints" / "couriers.py-parcels-seed42"
+    policies = ("--policy", "random", "--policy", first)
+    played = run_plato(folder, "evaluate", *where, *policies, "--episodes", 5)
+    assert played.returncode == 0, played.stderr
+    assert "carried" in played.stdout
+    results = json.loads((folder / "evaluation.json").read_text())["evaluations"]
+    assert [row["setup"] for row in results] == ["couriers:parcels"] * 2
+    compared = run_plato(folder, "compare", run, "--policy", "noop", "--episodes", 4)
+    assert compared.returncode == 0, compared.stderr
+    assert "return" in compared.stdout
+    again = run_plato(folder, "train", "--resume", run)
+    assert again.returncode == 0, again.stderr
+
+
+def test_what_belongs_to_wildfire_is_refused_in_words(folder: Path) -> None:
+    where = ("--setup", "couriers.py:parcels")
+    refused(run_plato(folder, "evaluate", *where, "--policy", "weakest"), "rule of")
+    refused(
+        run_plato(folder, "evaluate", *where, "--policy", "optimal"),
+        "couriers:parcels is not a wildfire",
+    )
+    refused(
+        run_plato(folder, "train", *where, *SHORT, "--noise", "paper"), "not a wildfire"
+    )
+    refused(run_plato(folder, "replay", "random", *where), "not a wildfire")
+    refused(run_plato(folder, "solve", "couriers.py:parcels"), "not a wildfire")
+    refused(
+        run_plato(
+            folder, "compare", "--policy", "noop", *where, "--metric", "burnouts"
+        ),
+        "has no metric 'burnouts'",
+    )
+
+
+def test_games_that_differ_in_size_are_not_trained_as_one(folder: Path) -> None:
+    both = ("--setup", "couriers.py:parcels", "--setup", "wildfire-3x3-S1")
+    refused(run_plato(folder, "train", *both, *SHORT), "arrays for 2 agents and 4")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere.py:parcels", "nowhere.py: there is no such file"),
+        ("no_such_module:parcels", "no_such_module: cannot be imported"),
+        ("couriers.py:vans", "couriers.py: has nothing named 'vans'"),
+        ("couriers.py:jnp", "is a module; it must be a plato.Game"),
+        ("couriers.py:Parcels", "cannot be called without arguments"),
+        ("broken.py:parcels", "broken.py: cannot be imported: NameError"),
+    ],
+)
+def test_mistakes_are_named(folder: Path, name: str, words: str) -> None:
+    (folder / "broken.py").write_text("undefined_name\n")
+    refused(run_plato(folder, "evaluate", "--setup", name, "--policy", "noop"), words)
+
+
+def test_adapters_take_it(folder: Path) -> None:
+    games = plato.BatchedGame(f"{folder}/couriers.py:parcels", games=3)
+    assert games.reset(seed=1).agents.shape == (3, 2, 2)

@@ -1,0 +1,99 @@
+"""Policies that come with the package: small, by name, everywhere."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import plato
+from plato.domains.setups import load_setup
+from plato.domains.wildfire.optimum.known import known_optimum
+from plato.evaluation.evaluate import evaluate
+from plato.evaluation.named import named_policy
+from plato.experiments.shipping import ship
+from plato.experiments.suite import NATIVE
+from plato.numpy_actor import load as load_numpy
+from plato.policies.checkpoint import load_actor, save_policy
+from plato.policies.config import ActorConfig
+from plato.policies.padded import PaddedShape
+from plato.policies.pointer import PointerActor
+from plato.policies.pretrained import meant_by, pretrained_file
+from plato.tensors import read_header
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_every_native_setup_has_one_and_all_are_small() -> None:
+    assert set(plato.pretrained_names()) == {*NATIVE, "generalist"}
+    files = [pretrained_file(name) for name in plato.pretrained_names()]
+    assert sum(file.stat().st_size for file in files) < 5_000_000
+
+
+def test_each_was_trained_for_what_it_is_named_after() -> None:
+    for name in plato.pretrained_names():
+        about = read_header(pretrained_file(name))["about"]
+        expected = list(NATIVE) if name == "generalist" else [name]
+        assert about["setups"] == expected
+        assert about["chosen"]["score"] > 0.9
+
+
+@pytest.mark.parametrize("name", ["wildfire-2x3-S2", "wildfire-3x3-S3"])
+def test_they_play_close_to_the_optimum(name: str) -> None:
+    setup = load_setup(name)
+    played = evaluate("pretrained", setup, episodes=400, seed=5_000)
+    best = known_optimum(setup)
+    assert best is not None
+    assert played.metrics["return"].mean() > 0.95 * best
+
+
+def test_without_a_name_it_is_the_setups_own_or_the_generalist() -> None:
+    assert meant_by("pretrained", "wildfire-3x3-S1").stem == "wildfire-3x3-S1"
+    assert meant_by("pretrained", "wildfire-5x5-S1-transfer").stem == "generalist"
+    assert meant_by("pretrained", "my-own").stem == "generalist"
+    chosen = meant_by("pretrained:wildfire-2x3-S2", "wildfire-3x3-S1")
+    assert chosen.stem == "wildfire-2x3-S2"
+
+
+def test_an_unknown_one_is_refused_by_name() -> None:
+    with pytest.raises(plato.PlatoError, match=r"no pretrained policy named '3x3'.*S3"):
+        plato.pretrained("3x3")
+    with pytest.raises(plato.PlatoError, match="no pretrained policy named 'best'"):
+        named_policy("pretrained:best", load_setup("wildfire-2x3-S0"))
+
+
+def test_it_decides_and_exports_like_any_other(tmp_path: Path) -> None:
+    policy = plato.pretrained("wildfire-3x3-S3")
+    agents, tasks = np.ones((3, 4)), np.arange(20.0).reshape(5, 4) % 4
+    decision = policy.decide(agents, tasks, np.ones((3, 5), bool))
+    np.testing.assert_allclose(decision.probabilities.sum(axis=1), 1, rtol=1e-5)
+    plato.export("pretrained:wildfire-3x3-S3", tmp_path)
+    _, alone, _ = load_numpy(tmp_path / "policy.npz").decide(
+        agents, tasks, np.ones((3, 5), bool)
+    )
+    np.testing.assert_allclose(alone, decision.probabilities, atol=1e-5)
+
+
+def test_shipping_keeps_the_best_in_half_the_bytes(tmp_path: Path) -> None:
+    blank = tmp_path / "untrained.safetensors"
+    shape = PaddedShape(agents=2, agent_features=4, task_features=4, actions=1, pad=2)
+    config = ActorConfig(hidden=8)
+    actor = PointerActor.create(config, shape.features, key=jax.random.key(0))
+    about = {"setups": ["wildfire-2x3-S2"], "seed": 42, "update": 0}
+    save_policy(blank, actor, config, shape, about)
+    ship([blank, pretrained_file("wildfire-2x3-S2")], tmp_path / "a", episodes=50)
+    kept = tmp_path / "a" / "wildfire-2x3-S2.safetensors"
+    chosen = read_header(kept)["about"]["chosen"]
+    assert chosen["of"] == 2
+    assert chosen["score"] > 0.9
+    assert load_actor(kept).noop.dtype == np.float32
+
+    ship([blank], tmp_path / "b", episodes=5)
+    halved = tmp_path / "b" / "wildfire-2x3-S2.safetensors"
+    assert halved.stat().st_size < 0.7 * blank.stat().st_size
+    np.testing.assert_allclose(load_actor(halved).noop, actor.noop, rtol=1e-3)
+
+
+def test_shipping_refuses_what_does_not_say_where_it_is_from(tmp_path: Path) -> None:
+    with pytest.raises(plato.PlatoError, match=r"default\.safetensors: does not say"):
+        ship([GOLDEN / "default.safetensors"], tmp_path)
