@@ -39,9 +39,12 @@ def _baseline(method: MethodName) -> TrainSettings:
 
 
 PLATO = Row("PLATO", _plato())
+# 1.6 rollouts to an update: the 1.2 million steps that the baselines have.
+EQUAL = Row("PLATO, 1.2 M steps", _plato(updates=234))
 ROWS: dict[Part, tuple[Row, ...]] = {
     "methods": (
         PLATO,
+        EQUAL,
         Row("DICG", _baseline("dicg")),
         Row("DGN", _baseline("dgn")),
         Row("MOHITO", _baseline("mohito")),
@@ -63,8 +66,7 @@ ROWS: dict[Part, tuple[Row, ...]] = {
         Row("pointer query", _plato({"context": "none"})),
         Row("away removed", _plato({"away": "removed"})),
         Row("one beginning", _plato(beginnings=1)),
-        # 1.6 rollouts to an update: the 1.2 million steps that baselines have.
-        Row("the baselines' budget", _plato(updates=234)),
+        EQUAL,
     ),
     "generalist": (Row("PLATO generalist", _plato(games=192)),),
     "given": (
