@@ -17,7 +17,7 @@ from plato import numpy_actor
 from plato.errors import PlatoError
 from plato.files import write_bytes, write_text
 from plato.game import Observation, power_of_two
-from plato.policies.checkpoint import load_actor
+from plato.policies.checkpoint import last_checkpoint, load_actor
 from plato.policies.pointer import Memory, PointerActor
 from plato.tensors import named_leaves, read_header
 
@@ -139,20 +139,22 @@ class DeployedPolicy:
 
 
 def load(path: str | Path) -> DeployedPolicy:
-    """The policy of a checkpoint, ready to decide."""
-    return DeployedPolicy(load_actor(Path(path)))
+    """The policy of a checkpoint, or the last one of a run, ready to decide."""
+    return DeployedPolicy(load_actor(last_checkpoint(Path(path))))
 
 
 def export(checkpoint: str | Path, folder: str | Path) -> None:
     """Writes a policy that needs nothing but NumPy: `policy.py` and `policy.npz`.
 
     In that folder, `import policy; policy.load("policy.npz").decide(agents, tasks,
-    options)` does what `plato.load(checkpoint).decide` does.
+    options)` does what `plato.load(checkpoint).decide` does. A run stands for the last
+    checkpoint of its training.
     """
-    actor = load_actor(Path(checkpoint))
+    checkpoint = last_checkpoint(Path(checkpoint))
+    actor = load_actor(checkpoint)
     weights = {name: np.asarray(leaf) for name, leaf in named_leaves(actor)}
     weights["actions"] = np.asarray(actor.actions)
-    weights["config"] = np.asarray(json.dumps(read_header(Path(checkpoint))["actor"]))
+    weights["config"] = np.asarray(json.dumps(read_header(checkpoint)["actor"]))
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **weights)
     write_bytes(Path(folder) / "policy.npz", buffer.getvalue())
