@@ -8,8 +8,7 @@
 - `<!-- numbers vary -->` above a block: any numbers will do in its output, in the same
   places; `<!-- seconds vary -->`: only in front of ` s`.
 
-As a program it runs pages in the current folder, one process for all of them, and prints
-what came of each step as a line of JSON.
+As a program it runs pages, one process for all of them.
 """
 
 import contextlib
@@ -18,6 +17,7 @@ import json
 import re
 import shlex
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -200,15 +200,23 @@ def _plato(line: list[str]) -> int:
 
 
 def main() -> None:
-    """Runs pages, given as JSON: for each, what to run in place of every step."""
-    asked: dict[str, list[str | None]] = json.load(sys.stdin)
+    """Runs pages, given as JSON, and prints what came of each step, a line for each.
+
+    Of a page there are the folder to run it in and, for every step, what to run in
+    place of it, or null to leave it out.
+    """
+    asked: dict[str, dict[str, Any]] = json.load(sys.stdin)
     sys.path.insert(0, "")
-    for page, commands in asked.items():
+    for page, about in asked.items():
         names: dict[str, Any] = {"__name__": "__main__"}
-        for step, command in zip(steps(Path(page)), commands, strict=True):
-            skipped = {"code": 0, "out": "", "err": ""}
-            done = skipped if command is None else run(step, command, names)
-            print(json.dumps({"page": page, "line": step.line} | done), flush=True)
+        with contextlib.chdir(about["folder"]):
+            for step, command in zip(steps(Path(page)), about["run"], strict=True):
+                begun = time.monotonic()
+                done = {"code": 0, "out": "", "err": ""}
+                if command is not None:
+                    done = run(step, command, names)
+                done["seconds"] = round(time.monotonic() - begun, 1)
+                print(json.dumps(done), flush=True)
 
 
 if __name__ == "__main__":
