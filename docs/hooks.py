@@ -1,8 +1,8 @@
 """What the site has beyond the Markdown files: its reference, and links to the code.
 
-The files of docs/ link to source files, as a reader of the repository wants. On the site
-such a link leads to the module's place in the reference; where a file has none, its name
-stands as it is.
+The files of docs/ link to source files, as a reader of the repository wants. On the
+site such a link leads to the module's place in the reference; where a file has none,
+its name stands as it is.
 """
 
 import ast
@@ -40,6 +40,14 @@ PAGES = {
     "reference/pages.md": ("Pages", "plato.pages"),
 }
 """The pages of the reference: each holds the modules of one package."""
+HIDDEN = {
+    "index.md": ["navigation", "toc"],
+    "tutorial.md": ["navigation"],
+    "paper.md": ["toc"],
+    "bounds.md": ["toc"],
+    "contradictions.md": ["toc"],
+}
+"""Sides that pages go without: those alone in their part, and those of wide tables."""
 METHODS = ("dicg", "dgn", "mohito")
 COLUMNS = 96
 """Width of the help texts."""
@@ -61,11 +69,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(
     markdown: str, page: Page, config: MkDocsConfig, files: Files
 ) -> str:
-    """Leads links to source files into the reference."""
+    """Leads links to source files into the reference, and makes room for wide pages."""
+    page.meta.setdefault("hide", HIDDEN.get(page.file.src_uri, []))
     here = Path(config.docs_dir, page.file.src_uri).parent
     parts = FENCE.split(markdown)
     parts[::2] = [
-        LINK.sub(lambda link: _led(link, here, page, config), part) for part in parts[::2]
+        LINK.sub(lambda link: _led(link, here, page, config), part)
+        for part in parts[::2]
     ]
     return "".join(parts)
 
@@ -76,6 +86,7 @@ def _led(link: re.Match[str], here: Path, page: Page, config: MkDocsConfig) -> s
         return link[0]
     if not target.exists():
         LOG.warning("%s: the link %s leads nowhere.", page.file.src_uri, link[2])
+        return text
     if target.suffix == ".py" and target.is_relative_to(SOURCE):
         return f"[{text}][{_module(target)}]"
     return text

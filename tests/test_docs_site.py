@@ -1,4 +1,4 @@
-"""The documentation: the site builds strictly, links lead somewhere, it works offline."""
+"""The documentation: it builds, its links lead somewhere, it works from disk."""
 
 import os
 import re

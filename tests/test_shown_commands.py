@@ -21,24 +21,24 @@ import shown
 from compiling import AS_USERS_DO
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/tutorial.md") + tuple(
-    f"docs/howto/{name}.md"
-    for name in ("setup", "domain", "policy", "numpy", "machines", "moasei")
+GUIDES = ("setup", "domain", "policy", "numpy", "machines", "moasei")
+PAGES = (
+    *("README.md", "docs/tutorial.md"),
+    *(f"docs/howto/{name}.md" for name in GUIDES),
 )
 LEARNING = ("docs/tutorial.md", "docs/howto/domain.md")
-"""Pages that learn something, for which programs are compiled as for users; those of the
+"""Pages that learn something: their programs are compiled as for users. Those of the
 others run for less time than they take to compile."""
 SMALL = "--updates 2 --games 8 --steps 8 --hidden 8 --minibatches 2 --beginnings 1"
 FEW = "--methods NOOP Random --setup wildfire-2x3-S0 --only native"
+TRAIN = "plato train --setup"
+ENTRY = f"{TRAIN} wildfire-2x3-S2 --setup wildfire-2x3-S3 --out runs/entry"
 SHORT = {
     # A training learns in minutes; two small updates go the same way.
-    "plato train --setup wildfire-3x3-S3": f"plato train --setup wildfire-3x3-S3 {SMALL}",
-    "plato train --setup wildfire-2x3-S2": f"plato train --setup wildfire-2x3-S2 {SMALL}",
-    "plato train --setup mine.toml": f"plato train --setup mine.toml {SMALL}",
-    "plato train --setup wildfire-2x3-S2 --setup wildfire-2x3-S3 --out runs/entry": (
-        "plato train --setup wildfire-2x3-S2 --setup wildfire-2x3-S3 --out runs/entry "
-        + SMALL
-    ),
+    f"{TRAIN} wildfire-3x3-S3": f"{TRAIN} wildfire-3x3-S3 {SMALL}",
+    f"{TRAIN} wildfire-2x3-S2": f"{TRAIN} wildfire-2x3-S2 {SMALL}",
+    f"{TRAIN} mine.toml": f"{TRAIN} mine.toml {SMALL}",
+    ENTRY: f"{ENTRY} {SMALL}",
     # No browser is opened in a test.
     "plato replay optimal runs/wildfire-3x3-S3 --setup wildfire-3x3-S3 --open": (
         "plato replay optimal runs/wildfire-3x3-S3 --setup wildfire-3x3-S3"
@@ -129,9 +129,7 @@ def test_what_is_shown_runs_and_prints_what_is_shown(ran, place):
 
 
 def test_the_tables_hold_nothing_that_is_not_shown():
-    commands = {
-        step.text for steps in pages().values() for step in steps if step.kind
-    }
+    commands = {step.text for steps in pages().values() for step in steps if step.kind}
     assert set(SHORT) | set(ELSEWHERE) <= commands
     assert not set(SHORT) & set(ELSEWHERE)
 
@@ -202,10 +200,11 @@ def understood(step: shown.Step) -> None:
     from plato.cli.main import _commands
 
     words = step.text.replace("…", "").split()[1:]
-    err = io.StringIO()
+    out = io.StringIO()
+    code = None
     with (
-        contextlib.redirect_stderr(err),
-        contextlib.redirect_stdout(err),
+        contextlib.redirect_stderr(out),
+        contextlib.redirect_stdout(out),
         mock.patch.object(sys, "argv", ["plato", *words]),
     ):
         try:
@@ -216,7 +215,8 @@ def understood(step: shown.Step) -> None:
                 config=(tyro.conf.OmitArgPrefixes,),
             )
         except SystemExit as end:
-            assert not end.code, f"{step.place}: {step.text}\n{err.getvalue()}"
+            code = end.code
+    assert not code, f"{step.place}: {step.text}\n{out.getvalue()}"
 
 
 class TestReadingPages:

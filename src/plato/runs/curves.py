@@ -80,13 +80,13 @@ class _Axis:
 
     @classmethod
     def over(cls, low: float, high: float, begin: float, end: float) -> "_Axis":
-        """From a round number at or below the lowest to one at or above the highest."""
-        step = _round_step((high - low) or abs(high) or 1.0)
-        first, last = floor(low / step), -floor(-high / step)
-        if first == last:
-            first, last = first - 1, last + 1
+        """From the lowest number to the highest, with round ones in between."""
+        if low == high:
+            low, high = low - (abs(low) or 1.0), high + (abs(high) or 1.0)
+        step = _round_step(high - low)
+        first, last = -floor(-low / step), floor(high / step)
         ticks = tuple(step * i for i in range(first, last + 1))
-        return cls(ticks[0], ticks[-1], begin, end, ticks)
+        return cls(low, high, begin, end, ticks)
 
     def at(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
@@ -106,12 +106,13 @@ def _grid(across: _Axis, up: _Axis) -> str:
         y = up.at(tick)
         parts.append(
             f'<line class="rule" x1="{x0}" x2="{x1}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            f'<text x="{x0 - 8}" y="{y + 4:.1f}" text-anchor="end">{_short(tick)}</text>'
+            f'<text x="{x0 - 8}" y="{y + 4:.1f}" text-anchor="end">'
+            f"{_short(tick)}</text>"
         )
     foot = up.begin
     for tick in across.ticks:
         x = across.at(tick)
-        anchor = "end" if tick == across.ticks[-1] else "middle"
+        anchor = "end" if x > x1 - RIGHT else "middle"
         parts.append(
             f'<text x="{x:.1f}" y="{foot + 18}" text-anchor="{anchor}">'
             f"{_short(tick)}</text>"

@@ -8,7 +8,7 @@ from typing import Any
 from plato.configuration import to_mapping
 from plato.evaluation.evaluate import Evaluation
 from plato.evaluation.metrics import METRICS, mean_and_std
-from plato.learners.config import METHODS, CommonSettings, RunName, TrainConfig
+from plato.learners.config import METHODS, CommonSettings, TrainConfig
 from plato.pages.page import asset, page
 from plato.runs.curves import Line, curve, legend
 from plato.runs.folder import RunFolder
@@ -16,8 +16,6 @@ from plato.runs.words import described, evaluated, title
 
 MOST_PANELS = 24
 """Learning curves in one page; beyond them there are the files in metrics/."""
-MOST_COMMANDS = 2
-"""Trainings whose folders are named in the commands; the others are alike."""
 
 
 def summary_page(folder: RunFolder, results: Sequence[Evaluation]) -> str:
@@ -94,9 +92,7 @@ def _curves(folder: RunFolder, config: TrainConfig) -> str:
     )
 
 
-def _lines(
-    folder: RunFolder, config: TrainConfig
-) -> dict[tuple[str, ...], list[Line]]:
+def _lines(folder: RunFolder, config: TrainConfig) -> dict[tuple[str, ...], list[Line]]:
     """The trainings, those on the same setups together."""
     found: dict[tuple[str, ...], list[Line]] = {}
     for run in config.runs:
@@ -113,33 +109,25 @@ def _lines(
 def _commands(folder: RunFolder, config: TrainConfig) -> str:
     """Commands that go on from here, for the folder that holds the run's."""
     name = folder.path.resolve().name
-    lines = []
-    for run in config.runs[:MOST_COMMANDS]:
-        policy = _policy(name, config, run)
-        setup = run.setups[0]
-        lines += [
-            f"plato evaluate --setup {setup} --policy {policy} --policy weakest",
-            f"plato replay {policy} weakest --setup {setup} --open",
-        ]
+    first, more = config.runs[0], len(config.runs) - 1
+    policy = f"{name}/checkpoints/{first}" if more else name
+    setup = first.setups[0]
+    lines = [
+        f"plato evaluate --setup {setup} --policy {policy} --policy weakest",
+        f"plato replay {policy} weakest --setup {setup} --open",
+    ]
     if config.seeds > 1:
         lines.append(f"plato compare {name} --policy weakest")
-    more = len(config.runs) - MOST_COMMANDS
-    note = (
-        f"<p class=soft>The other {more} are in <code>{escape(name)}/checkpoints</code>"
-        f" too.</p>"
-        if more > 0
-        else ""
-    )
-    text = escape("\n".join(lines))
+    text, note = escape("\n".join(lines)), ""
+    if more:
+        where = f"<code>{escape(name)}/checkpoints</code>"
+        others = "one other training is" if more == 1 else f"{more} other trainings are"
+        note = f"<p class=soft>The {others} in {where}, too.</p>"
     return (
         f"<p class=soft>In the folder that holds <code>{escape(name)}</code>: play it "
         f"beside a heuristic, and watch both on the same noise.</p><pre>{text}</pre>"
         f"{note}"
     )
-
-
-def _policy(name: str, config: TrainConfig, run: RunName) -> str:
-    return name if len(config.runs) == 1 else f"{name}/checkpoints/{run}"
 
 
 def _settings(config: TrainConfig) -> str:
