@@ -112,6 +112,12 @@ def test_the_reference_has_every_public_name_and_command(folder, site):
     assert "--neighbours" in commands  # of a baseline
 
 
+def test_braces_are_text(folder):
+    """Some extensions of Markdown take them for attributes."""
+    page = (folder / "contradictions.html").read_text(encoding="utf-8")
+    assert "θ = {MLP_S, MLP_X, W_K, W_q}" in page
+
+
 def test_broken_links_break_the_build(tmp_path):
     """Of a page, of an anchor, and of a source file."""
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
