@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.13 python; do \
 	&& echo $$p && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types check browser bench clean
+.PHONY: demo test lint types check browser bench docs clean
 
 DEMO := runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
@@ -56,8 +56,12 @@ bench: $(VENV)/.installed-dev  ## how fast it runs on this machine
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/replay_page.py
 
+docs: $(VENV)/.installed-dev  ## the documentation as a site, in site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "The documentation: site/index.html"
+
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis site
 
 $(VENV)/.installed: pyproject.toml requirements.lock
 	$(call environment)

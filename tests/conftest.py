@@ -15,6 +15,7 @@ import jax  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from browser import Browser, find_browser  # noqa: E402
 from command_line import run_plato  # noqa: E402
 from small_runs import trained  # noqa: E402
 
@@ -29,6 +30,13 @@ settings.register_profile(
 )
 settings.load_profile("plato")
 
+WITHOUT = "PLATO_WITHOUT_BROWSER"
+NO_BROWSER = (
+    "No Chromium was found, so no page can be tested. Install one (as root, "
+    "`make browser` does; on Debian: apt-get install chromium), name one in "
+    f"PLATO_BROWSER, or set {WITHOUT}=1 to go without these tests."
+)
+
 
 @pytest.fixture
 def plato(tmp_path):
@@ -40,3 +48,14 @@ def plato(tmp_path):
 def additive(tmp_path_factory):
     """Two trainings on 2×3 S3, which many tests compare."""
     return trained(tmp_path_factory.mktemp("runs") / "additive")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A page of a real browser, for whatever is to be looked at."""
+    if find_browser() is None:
+        if os.environ.get(WITHOUT):
+            pytest.skip(NO_BROWSER)
+        pytest.fail(NO_BROWSER)
+    with Browser() as opened:
+        yield opened

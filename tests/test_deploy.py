@@ -66,6 +66,27 @@ def test_checkpoints_of_the_first_release_still_load(path):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+def test_a_run_stands_for_its_last_policy(tmp_path):
+    run = tmp_path / "run"
+    for name, hidden in (("000002", 4), ("000010", 8)):
+        checkpoint(
+            run / "checkpoints" / "one" / f"{name}.safetensors",
+            ActorConfig(hidden=hidden),
+            Features(3, 2, 1),
+        )
+    last = run / "checkpoints" / "one" / "000010.safetensors"
+    seen = moment(2, 3)
+    np.testing.assert_array_equal(
+        plato.load(run).decide(*seen).probabilities,
+        plato.load(last).decide(*seen).probabilities,
+    )
+    plato.export(run, tmp_path / "deployed")
+    with np.load(tmp_path / "deployed" / "policy.npz") as weights:
+        assert json.loads(str(weights["config"]))["hidden"] == 8
+    with pytest.raises(PlatoError, match="holds no checkpoint"):
+        plato.load(tmp_path / "deployed")
+
+
 def test_greedy_takes_the_likeliest(tmp_path):
     path = checkpoint(
         tmp_path / "p.safetensors", ActorConfig(hidden=8), Features(3, 2, 1)

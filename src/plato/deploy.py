@@ -17,7 +17,7 @@ from plato import numpy_actor
 from plato.errors import PlatoError
 from plato.files import write_bytes, write_text
 from plato.game import Observation, power_of_two
-from plato.policies.checkpoint import load_actor
+from plato.policies.checkpoint import last_checkpoint, load_actor
 from plato.policies.pointer import Memory, PointerActor
 from plato.policies.pretrained import is_pretrained, meant_by, pretrained_file
 from plato.tensors import named_leaves, read_header
@@ -140,7 +140,7 @@ class DeployedPolicy:
 
 
 def load(checkpoint: str | Path) -> DeployedPolicy:
-    """The policy of a checkpoint, ready to decide."""
+    """The policy of a checkpoint, or the last one of a run, ready to decide."""
     return DeployedPolicy(load_actor(_file(checkpoint)))
 
 
@@ -153,8 +153,8 @@ def export(checkpoint: str | Path, folder: str | Path) -> None:
     """Writes a policy that needs nothing but NumPy: `policy.py` and `policy.npz`.
 
     In that folder, `import policy; policy.load("policy.npz").decide(agents, tasks,
-    options)` does what `plato.load(checkpoint).decide` does. `checkpoint` is a file, or
-    `pretrained:NAME` for one that comes with PLATO.
+    options)` does what `plato.load(checkpoint).decide` does. A run stands for the last
+    checkpoint of its training, `pretrained:NAME` for one that comes with PLATO.
     """
     path = _file(checkpoint)
     actor = load_actor(path)
@@ -170,7 +170,7 @@ def export(checkpoint: str | Path, folder: str | Path) -> None:
 
 def _file(checkpoint: str | Path) -> Path:
     name = str(checkpoint)
-    return meant_by(name) if is_pretrained(name) else Path(checkpoint)
+    return meant_by(name) if is_pretrained(name) else last_checkpoint(Path(checkpoint))
 
 
 @eqx.filter_jit

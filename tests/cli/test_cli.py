@@ -75,9 +75,14 @@ def test_evaluate_prints_a_table_and_writes_json(plato, tmp_path):
 
 
 def test_evaluate_takes_a_setup_of_ones_own(plato, tmp_path):
-    (tmp_path / "mine.toml").write_text(
-        setup_toml(load_setup("wildfire-2x3-S0").config)
-    )
+    copied = plato("setups", "show", "wildfire-2x3-S0", "--out", "mine.toml")
+    assert copied.stdout == "The setup: mine.toml\n"
+    mine = load_setup(tmp_path / "mine.toml")
+    assert mine.config == load_setup("wildfire-2x3-S0").config
+    again = plato("setups", "show", "wildfire-2x3-S1", "--out", "mine.toml")
+    refused(again, "mine.toml", "is there already")
+    refused(plato("setups", "show", "wildfire-2x3-S1", "--out", "mine"), ".toml")
+    refused(plato("setups", "--out", "mine.toml"), "plato setups show NAME")
     result = plato("evaluate", "--policy", "noop", "--setup", "mine.toml")
     assert result.returncode == 0, result.stderr
     assert "mine" in result.stdout
@@ -201,6 +206,7 @@ def test_train_evaluates_and_summarises(plato, tmp_path):
     run = tmp_path / "runs" / "wildfire-2x3-S3"
     assert "| wildfire-2x3-S3 | plato seed 43 |" in (run / "SUMMARY.md").read_text()
     assert (run / "curve.png").stat().st_size > 1000
+    assert "plato seed 43" in (run / "summary.html").read_text()
     again = plato("train", *SMALL)
     refused(again, "holds a run already", "--resume")
 

@@ -3,13 +3,13 @@
 import gzip
 import json
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from scipy import stats
 from small_cells import AWAY, FIELD, HOME, PAPER, SETTINGS, given, trained
 
+from markup import Tags
 from plato.experiments.cells import Row
 from plato.experiments.recorded import Done, done
 from plato.experiments.report import write_report
@@ -108,28 +108,6 @@ def test_the_papers_pattern_is_put_beside_ours(found):
     assert paper.entries[0].text == "PLATO"
     assert "columns agree" in pattern.note
     assert "Distance to the optimum" not in made
-
-
-class Tags(HTMLParser):
-    """Checks that what is opened is closed, and gathers text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.text: list[str] = []
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in ("meta", "link", "img", "br"):
-            self.open.append(tag)
-        for name, value in attrs:
-            if name in ("src", "href"):
-                assert str(value).startswith(("data:", "#")), f"{tag} needs {value}"
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
 
 
 def test_a_report_in_every_format(found, tmp_path):

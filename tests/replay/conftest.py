@@ -1,11 +1,9 @@
-"""Replays that several tests look at, and the browser they look with."""
+"""Replays that several tests look at."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from browser import Browser, find_browser
 from decided_actors import decided_actor
 from plato.domains.setups import load_setup
 from plato.evaluation.named import named_policy
@@ -13,12 +11,6 @@ from plato.replay.page import Replay, write_page
 from plato.replay.recording import record
 
 SETUP = load_setup("wildfire-2x3-S3")
-WITHOUT = "PLATO_WITHOUT_BROWSER"
-NO_BROWSER = (
-    "No Chromium was found, so no replay page can be tested. Install one (as root, "
-    "`make browser` does; on Debian: apt-get install chromium), name one in "
-    f"PLATO_BROWSER, or set {WITHOUT}=1 to go without these tests."
-)
 
 
 @pytest.fixture(scope="session")
@@ -41,13 +33,3 @@ def page(replay, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("replay") / "replay.html"
     write_page(path, replay)
     return path
-
-
-@pytest.fixture(scope="session")
-def browser():
-    if find_browser() is None:
-        if os.environ.get(WITHOUT):
-            pytest.skip(NO_BROWSER)
-        pytest.fail(NO_BROWSER)
-    with Browser() as opened:
-        yield opened

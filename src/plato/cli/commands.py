@@ -33,15 +33,23 @@ class Setups:
     """What to do."""
     name: Positional[str] = ""
     """The setup to show: its name, or the path of a .toml file."""
+    out: Path | None = None
+    """With show: a .toml file to write the setup to instead, for you to change."""
 
     def run(self) -> int:
-        from plato.domains.setups import load_setup, setup_names, setup_toml
+        from plato.domains.setups import (
+            load_setup,
+            setup_names,
+            setup_toml,
+            write_setup,
+        )
         from plato.domains.wildfire.drawing import draw_grid
 
         out = console()
         if self.action == "list":
-            if self.name:
-                raise PlatoError(f"To see one setup: `plato setups show {self.name}`.")
+            if self.name or self.out:
+                name = self.name or "NAME"
+                raise PlatoError(f"To see one setup: `plato setups show {name}`.")
             for name in setup_names():
                 line = load_setup(name).config.description
                 out.print(f"[bold]{name:26}[/] {line}", soft_wrap=True)
@@ -49,9 +57,22 @@ class Setups:
         if not self.name:
             raise PlatoError("`plato setups show` needs the name of a setup.")
         config = load_setup(self.name).config
+        if self.out is not None:
+            write_setup(_new_toml(self.out), config)
+            out.print(f"The setup: {self.out}", soft_wrap=True)
+            return 0
         out.print(setup_toml(config), markup=False, soft_wrap=True)
         out.print(draw_grid(config, out.width))
         return 0
+
+
+def _new_toml(path: Path) -> Path:
+    """The path, if a setup can be written there and read from there."""
+    if path.suffix != ".toml":
+        raise PlatoError(f"{path}: a setup's file ends in .toml; name it so.")
+    if path.exists():
+        raise PlatoError(f"{path}: is there already; choose another --out.")
+    return path
 
 
 @dataclass(frozen=True)

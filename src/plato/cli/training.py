@@ -12,8 +12,9 @@ from plato.evaluation.named import acting
 from plato.evaluation.tables import evaluation_table
 from plato.policies.checkpoint import load_policy
 from plato.runs.folder import RunFolder
-from plato.runs.summary import described, write_summary
+from plato.runs.summary import write_summary
 from plato.runs.train import Progress, train
+from plato.runs.words import described
 
 INTERRUPTED = 130
 SHOWN = {
@@ -49,7 +50,8 @@ def train_and_show(folder: RunFolder, out: Console) -> int:
     write_summary(folder, results)
     seconds = time.monotonic() - begun
     out.print(
-        f"{seconds:.0f} s in all. The run, its policies and SUMMARY.md: {folder.path}",
+        f"{seconds:.0f} s in all. The run, its policies and summary.html: "
+        f"{folder.path}",
         soft_wrap=True,
     )
     return 0

@@ -12,7 +12,7 @@ from plato.domains.wildfire.optimum import policy as optimal
 from plato.domains.wildfire.planner import AssignmentPolicy
 from plato.errors import PlatoError
 from plato.game import Game
-from plato.policies.checkpoint import load_policy
+from plato.policies.checkpoint import last_checkpoint, load_policy
 from plato.policies.dicg import DicgActor
 from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
@@ -57,7 +57,7 @@ def named_policy(
             f"{ASSIGNMENT}, {OPTIMAL}, {PRETRAINED}, or give the path of a checkpoint "
             f"(.safetensors) or of a run."
         )
-    path = _last_checkpoint(path)
+    path = last_checkpoint(path)
     if name != OPTIMAL and read_header(path).get("kind") != optimal.KIND:
         return acting(load_policy(path), actions)
     if not isinstance(setup, Setup):
@@ -92,18 +92,3 @@ def _planner(setup: Setup | Game[Any, Any]) -> AssignmentPolicy:
     if not isinstance(game, Wildfire):
         raise PlatoError("The assignment planner knows the rules of wildfire alone.")
     return AssignmentPolicy.from_rules(game.rules)
-
-
-def _last_checkpoint(path: Path) -> Path:
-    if path.is_file() or not path.is_dir():
-        return path
-    found = sorted(path.rglob("*.safetensors"))
-    policies = [p for p in found if p.name != "state.safetensors"]
-    folders = {p.parent for p in policies}
-    if len(folders) != 1:
-        what = "no checkpoint" if not folders else f"{len(folders)} trainings"
-        raise PlatoError(
-            f"{path}: holds {what}; name a .safetensors file, or the folder of one "
-            f"training in its checkpoints/."
-        )
-    return policies[-1]

@@ -93,3 +93,19 @@ def load_actor(path: Path) -> PointerActor:
             f"{path}: holds a {read_header(path)['kind']}; this is for pointers only."
         )
     return policy
+
+
+def last_checkpoint(path: Path) -> Path:
+    """A checkpoint itself, or the last one of a run with one training."""
+    if path.is_file() or not path.is_dir():
+        return path
+    found = sorted(path.rglob("*.safetensors"))
+    policies = [p for p in found if p.name != "state.safetensors"]
+    folders = {p.parent for p in policies}
+    if len(folders) != 1:
+        what = "no checkpoint" if not folders else f"{len(folders)} trainings"
+        raise PlatoError(
+            f"{path}: holds {what}; name a .safetensors file, or the folder of one "
+            f"training in its checkpoints/."
+        )
+    return policies[-1]

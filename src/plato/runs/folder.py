@@ -5,7 +5,7 @@ environment.json          versions and device it ran with
 metrics/RUN.jsonl         one line for each update
 checkpoints/RUN/N.safetensors   the policy after N updates
 state.safetensors         all that is needed to go on
-SUMMARY.md, curve.png     written at the end
+SUMMARY.md, summary.html, curve.png   written at the end
 """
 
 import json

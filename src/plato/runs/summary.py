@@ -1,4 +1,4 @@
-"""SUMMARY.md of a finished run: what it was, how it went, what came of it."""
+"""The summary of a finished run: what it was, how it went, what came of it."""
 
 import io
 import json
@@ -8,18 +8,16 @@ from pathlib import Path
 from plato.evaluation.evaluate import Evaluation
 from plato.evaluation.metrics import mean_and_std, shown
 from plato.files import write_bytes, write_text
-from plato.learners.budget import Budget
 from plato.runs.folder import RunFolder
+from plato.runs.summary_page import summary_page
+from plato.runs.words import described, evaluated, title
 
 
 def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
-    """Writes SUMMARY.md and, where Matplotlib is installed, curve.png."""
+    """Writes SUMMARY.md, summary.html and, where Matplotlib is installed, curve.png."""
     config = folder.config()
     with_curve = draw_curve(folder, folder.path / "curve.png")
     about = json.loads((folder.path / "environment.json").read_text())
-    first = results[0]
-    last = first.first_seed + first.episodes - 1
-    taken = "actions drawn" if config.method == "plato" else "likeliest actions"
     metrics = shown([result.metrics for result in results])
     header = ["setup", "policy", *(metric.label for metric in metrics.values())]
     rows = [header, ["---"] * 2 + ["---:"] * len(metrics)]
@@ -28,31 +26,19 @@ def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
         numbers = [f"{mean:z.2f} ± {std:.2f}" for mean, std in cells]
         rows.append([result.setup, result.policy, *numbers])
     lines = [
-        f"# {', '.join(config.setups)}",
+        f"# {title(config)}",
         "",
         f"{len(config.runs)} training(s) of {described(config.learning)} on "
         f"{about['device']} (PLATO {about['plato']}, JAX {about['jax']}). All "
         f"settings: `config.toml`.",
         "",
         *(["![Learning curves](curve.png)", ""] if with_curve else []),
-        f"The last policies, {taken}, over {first.episodes} episodes (seeds "
-        f"{first.first_seed}–{last}, {first.noise} noise), mean ± sample standard "
-        f"deviation:",
+        evaluated(config, results),
         "",
         *(f"| {' | '.join(row)} |" for row in rows),
     ]
     write_text(folder.path / "SUMMARY.md", "\n".join(lines) + "\n")
-
-
-def described(budget: Budget) -> str:
-    """How much a training plays, in words."""
-    size = f"{budget.updates} updates × {budget.games} games × {budget.steps} steps"
-    if budget.beginnings == 1:
-        return size
-    return (
-        f"{size} (the best of {budget.beginnings} beginnings after update "
-        f"{budget.auditions}: {budget.played(budget.updates):,} steps in all)"
-    )
+    write_text(folder.path / "summary.html", summary_page(folder, results))
 
 
 def draw_curve(folder: RunFolder, path: Path) -> bool:

@@ -1,0 +1,165 @@
+"""summary.html of a finished run: one page that needs nothing else."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from plato.configuration import to_mapping
+from plato.evaluation.evaluate import Evaluation
+from plato.evaluation.metrics import mean_and_std, shown
+from plato.learners.config import METHODS, CommonSettings, TrainConfig
+from plato.pages.page import asset, page
+from plato.runs.curves import Line, curve, legend
+from plato.runs.folder import RunFolder
+from plato.runs.words import described, evaluated, title
+
+MOST_PANELS = 24
+"""Learning curves in one page; beyond them there are the files in metrics/."""
+
+
+def summary_page(folder: RunFolder, results: Sequence[Evaluation]) -> str:
+    """The page of a run that came to its end."""
+    config = folder.config()
+    about = json.loads((folder.path / "environment.json").read_text())
+    lede = (
+        f"{len(config.runs)} training(s) of {described(config.learning)} on "
+        f"{about['device']} (PLATO {about['plato']}, JAX {about['jax']})."
+    )
+    head = (
+        f"<header><p class=eyebrow>Training run, {escape(config.method)}</p>"
+        f"<h1>{escape(title(config))}</h1><p class=lede>{escape(lede)}</p></header>"
+    )
+    sections = [
+        _section("What came of it", _results(config, results)),
+        _section("How it learned", _curves(folder, config)),
+        _section("What to do with it", _commands(folder, config)),
+        _section("Settings", _settings(config)),
+    ]
+    return page(
+        f"Training run on {title(config)}",
+        f"{head}<main>{''.join(sections)}</main>",
+        styles=[asset("plato.runs", "summary.css")],
+    )
+
+
+def _section(heading: str, content: str) -> str:
+    if not content:
+        return ""
+    return f"<section class=card><h2>{escape(heading)}</h2>{content}</section>"
+
+
+def _results(config: TrainConfig, results: Sequence[Evaluation]) -> str:
+    metrics = shown([result.metrics for result in results])
+    labels = [metric.label for metric in metrics.values()]
+    names = "".join(f"<th scope=col>{escape(label)}</th>" for label in labels)
+    rows = "".join(_row(result, list(metrics)) for result in results)
+    return (
+        f"<p class=soft>{escape(evaluated(config, results))}</p>"
+        f"<div class=scrolls><table class=results><thead><tr><th scope=col>setup</th>"
+        f"<th scope=col>policy</th>{names}</tr></thead><tbody>{rows}</tbody></table>"
+        f"</div>"
+    )
+
+
+def _row(result: Evaluation, metrics: Sequence[str]) -> str:
+    cells = []
+    for name in metrics:
+        mean, spread = mean_and_std(result.metrics[name])
+        cells.append(f"<td>{mean:z.2f} <span class=spread>± {spread:.2f}</span></td>")
+    return (
+        f"<tr><th scope=row>{escape(result.setup)}</th><td>{escape(result.policy)}</td>"
+        f"{''.join(cells)}</tr>"
+    )
+
+
+def _curves(folder: RunFolder, config: TrainConfig) -> str:
+    panels = []
+    for setups, lines in _lines(folder, config).items():
+        name = ", ".join(setups)
+        drawn = curve(lines, f"Return over steps on {name}")
+        if drawn:
+            panels.append(
+                f"<figure><figcaption>{escape(name)}</figcaption>{drawn}"
+                f"{legend(lines)}</figure>"
+            )
+    if not panels:
+        return ""
+    left = len(panels) - MOST_PANELS
+    note = f" The first {MOST_PANELS} of {len(panels)}." if left > 0 else ""
+    return (
+        f"<p class=soft>Mean return of the episodes that ended in each update, while "
+        f"the policy explores.{note}</p>"
+        f"<div class=panels>{''.join(panels[:MOST_PANELS])}</div>"
+    )
+
+
+def _lines(folder: RunFolder, config: TrainConfig) -> dict[tuple[str, ...], list[Line]]:
+    """The trainings, those on the same setups together."""
+    found: dict[tuple[str, ...], list[Line]] = {}
+    for run in config.runs:
+        rows = [row for row in folder.read_metrics(run) if row["episodes"]]
+        line = Line(
+            f"seed {run.seed}",
+            [config.learning.played(int(row["update"])) for row in rows],
+            [row["return"] for row in rows],
+        )
+        found.setdefault(run.setups, []).append(line)
+    return found
+
+
+def _commands(folder: RunFolder, config: TrainConfig) -> str:
+    """Commands that go on from here, for the folder that holds the run's."""
+    name = folder.path.resolve().name
+    first, more = config.runs[0], len(config.runs) - 1
+    policy = f"{name}/checkpoints/{first}" if more else name
+    setup = first.setups[0]
+    lines = [
+        f"plato evaluate --setup {setup} --policy {policy} --policy weakest",
+        f"plato replay {policy} weakest --setup {setup} --open",
+    ]
+    if config.seeds > 1:
+        lines.append(f"plato compare {name} --policy weakest")
+    text, note = escape("\n".join(lines)), ""
+    if more:
+        where = f"<code>{escape(name)}/checkpoints</code>"
+        others = "one other training is" if more == 1 else f"{more} other trainings are"
+        note = f"<p class=soft>The {others} in {where}, too.</p>"
+    return (
+        f"<p class=soft>In the folder that holds <code>{escape(name)}</code>: play it "
+        f"beside a heuristic, and watch both on the same noise.</p><pre>{text}</pre>"
+        f"{note}"
+    )
+
+
+def _settings(config: TrainConfig) -> str:
+    kinds = METHODS[config.method]
+    mapping = config.to_mapping()
+    groups = {
+        "Networks": (mapping.pop("networks"), to_mapping(kinds.networks())),
+        "Learning": (mapping.pop("learning"), to_mapping(kinds.learning())),
+    }
+    # What a run is about is not a change of settings.
+    usual = mapping | to_mapping(CommonSettings())
+    groups = {"Run": (mapping, usual)} | groups
+    blocks = "".join(
+        f"<div><h3>{name}</h3><dl>{''.join(_pairs(*both))}</dl></div>"
+        for name, both in groups.items()
+    )
+    return (
+        f"<p class=soft>As in <code>config.toml</code>, which can be given to "
+        f"<code>plato train --config</code>. What differs from the defaults is bold."
+        f"</p><div class=settings>{blocks}</div>"
+    )
+
+
+def _pairs(settings: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in settings.items():
+        look = "" if usual.get(name) == value else ' class="changed"'
+        yield f"<dt{look}>{escape(name)}</dt><dd{look}>{escape(_shown(value))}</dd>"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

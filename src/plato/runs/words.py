@@ -1,0 +1,35 @@
+"""What the summaries of a run say in words."""
+
+from collections.abc import Sequence
+
+from plato.evaluation.evaluate import Evaluation
+from plato.learners.budget import Budget
+from plato.learners.config import TrainConfig
+
+
+def title(config: TrainConfig) -> str:
+    """What a run was trained on."""
+    return ", ".join(config.setups)
+
+
+def described(budget: Budget) -> str:
+    """How much a training plays."""
+    size = f"{budget.updates} updates × {budget.games} games × {budget.steps} steps"
+    if budget.beginnings == 1:
+        return size
+    return (
+        f"{size} (the best of {budget.beginnings} beginnings after update "
+        f"{budget.auditions}: {budget.played(budget.updates):,} steps in all)"
+    )
+
+
+def evaluated(config: TrainConfig, results: Sequence[Evaluation]) -> str:
+    """How the last policies were played, and what is told of it."""
+    first = results[0]
+    last = first.first_seed + first.episodes - 1
+    taken = "actions drawn" if config.method == "plato" else "likeliest actions"
+    return (
+        f"The last policies, {taken}, over {first.episodes} episodes (seeds "
+        f"{first.first_seed}–{last}, {first.noise} noise), mean ± sample standard "
+        f"deviation:"
+    )
