@@ -77,7 +77,7 @@ def test_it_decides_and_exports_like_any_other(tmp_path: Path) -> None:
 def test_shipping_keeps_the_best_in_half_the_bytes(tmp_path: Path) -> None:
     blank = tmp_path / "untrained.safetensors"
     shape = PaddedShape(agents=2, agent_features=4, task_features=4, actions=1, pad=2)
-    config = ActorConfig(hidden=8)
+    config = ActorConfig(hidden=32)
     actor = PointerActor.create(config, shape.features, key=jax.random.key(0))
     about = {"setups": ["wildfire-2x3-S2"], "seed": 42, "update": 0}
     save_policy(blank, actor, config, shape, about)

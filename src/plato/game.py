@@ -95,18 +95,19 @@ class Game(eqx.Module, Generic[State, Noise]):
         """Rows for agents and tasks, and actions per task."""
 
     @property
-    @abstractmethod
     def roster(self) -> Bool[Array, " agent"]:
-        """The rows that belong to an agent at all, present or away."""
+        """The rows that belong to an agent at all, present or away: all of them,
+        unless a domain leaves some empty."""
+        return jnp.ones(self.capacity.agents, bool)
 
     @property
     @abstractmethod
     def horizon(self) -> Int[Array, ""]:
         """Steps after which an episode is truncated."""
 
-    @abstractmethod
     def agent_name(self, index: int) -> str:
         """The name by which users know an agent."""
+        return f"agent_{index + 1}"
 
     @abstractmethod
     def initial(self, key: PRNGKeyArray) -> State:

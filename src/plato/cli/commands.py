@@ -86,7 +86,7 @@ class Evaluate:
     """noop, random, weakest, strongest, weakest-released, strongest-released,
     assignment (a planner), optimal (solved exactly), pretrained (comes with PLATO;
     pretrained:NAME for a certain one), or the path of a checkpoint, of a solution or of
-    a run; may be repeated."""
+    a run; NAME=POLICY calls it NAME; may be repeated."""
     actions: Literal["own", "sampled", "greedy"] = "own"
     """How trained policies take them: as each method's source does (PLATO draws, the
     baselines take the likeliest), drawn wherever a policy can, or the likeliest."""
@@ -104,7 +104,7 @@ class Evaluate:
         from plato import __version__
         from plato.domains.setups import load_setup
         from plato.evaluation.evaluate import evaluate
-        from plato.evaluation.named import named_policy
+        from plato.evaluation.named import called, named_policy
         from plato.evaluation.tables import evaluation_table
         from plato.files import writable, write_json
 
@@ -113,9 +113,9 @@ class Evaluate:
         setups = [load_setup(name) for name in self.setup]
         # All of them before the first is played: what is wrong is said at once.
         players = [
-            (setup, name, named_policy(name, setup, actions=self.actions))
+            (setup, name, named_policy(policy, setup, actions=self.actions))
             for setup in setups
-            for name in self.policy
+            for name, policy in map(called, self.policy)
         ]
         writable(self.out)
         results = [

@@ -107,11 +107,13 @@ class Compare:
 
     def _contestants(self) -> "list[Contestant]":
         from plato.evaluation.contestants import Contestant
+        from plato.evaluation.named import called
         from plato.runs.trainings import contestants_of
 
         if not self.runs and not self.policy:
             raise PlatoError("Name at least one run or one --policy to compare.")
-        given = [Contestant(name, policy=name) for name in self.policy]
+        named = map(called, self.policy)
+        given = [Contestant(name, policy=policy) for name, policy in named]
         return contestants_of(self.runs) + given
 
     def _setups(self, contestants: "list[Contestant]") -> "list[Setup]":

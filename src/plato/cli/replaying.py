@@ -12,7 +12,7 @@ from rich.live import Live
 from plato.domains.setups import Setup
 from plato.errors import PlatoError
 from plato.evaluation.evaluate import NoiseProtocol
-from plato.evaluation.named import Actions, named_policy
+from plato.evaluation.named import Actions, called, named_policy
 from plato.files import writable
 from plato.policies.policy import Policy
 from plato.replay.page import Replay, write_page
@@ -28,13 +28,11 @@ def players(
 ) -> list[tuple[str, Policy[Any]]]:
     """Policies with the names they go by, from `POLICY` or `NAME=POLICY`."""
     found: dict[str, Policy[Any]] = {}
-    for text in named:
-        name, equals, path = text.partition("=")
-        if not equals or "/" in name:
-            name, path = _short(text), text
+    for name, policy in map(called, named):
+        name = _short(policy) if name == policy else name
         if name in found:
             raise PlatoError(f"Two policies are called {name!r}; name one NAME=POLICY.")
-        found[name] = named_policy(path, setup, actions=actions)
+        found[name] = named_policy(policy, setup, actions=actions)
     return list(found.items())
 
 

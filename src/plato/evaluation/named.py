@@ -33,6 +33,12 @@ Actions: TypeAlias = Literal["own", "sampled", "greedy"]
 the baselines take the likeliest), drawn wherever a policy can, or the likeliest."""
 
 
+def called(text: str) -> tuple[str, str]:
+    """What a row is called and which policy that is, from `POLICY` or `NAME=POLICY`."""
+    name, equals, policy = text.partition("=")
+    return (name, policy) if equals and "/" not in name else (text, text)
+
+
 def named_policy(
     name: str, setup: Setup | Game[Any, Any], *, actions: Actions = "own"
 ) -> Policy[Any]:

@@ -27,7 +27,8 @@ def evaluation_table(evaluations: Sequence[Evaluation], width: int) -> Renderabl
         pad_edge=False,
         collapse_padding=True,
     )
-    table.add_column("", no_wrap=True)
+    # A long path is folded rather than numbers cut.
+    table.add_column("", overflow="fold", max_width=max(width // 3, 20))
     metrics = shown([row.metrics for row in evaluations])
     for metric in metrics.values():
         table.add_column(metric.label, justify="right")
