@@ -25,7 +25,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def test_every_native_setup_has_one_and_all_are_small() -> None:
-    assert set(plato.pretrained_names()) == {*NATIVE, "generalist"}
+    assert set(plato.pretrained_names()) == set(NATIVE)
     files = [pretrained_file(name) for name in plato.pretrained_names()]
     assert sum(file.stat().st_size for file in files) < 5_000_000
 
@@ -33,8 +33,7 @@ def test_every_native_setup_has_one_and_all_are_small() -> None:
 def test_each_was_trained_for_what_it_is_named_after() -> None:
     for name in plato.pretrained_names():
         about = read_header(pretrained_file(name))["about"]
-        expected = list(NATIVE) if name == "generalist" else [name]
-        assert about["setups"] == expected
+        assert about["setups"] == [name]
         assert about["chosen"]["score"] > 0.9
 
 
@@ -47,10 +46,12 @@ def test_they_play_close_to_the_optimum(name: str) -> None:
     assert played.metrics["return"].mean() > 0.95 * best
 
 
-def test_without_a_name_it_is_the_setups_own_or_the_generalist() -> None:
+def test_without_a_name_it_is_the_setups_own() -> None:
     assert meant_by("pretrained", "wildfire-3x3-S1").stem == "wildfire-3x3-S1"
-    assert meant_by("pretrained", "wildfire-5x5-S1-transfer").stem == "generalist"
-    assert meant_by("pretrained", "my-own").stem == "generalist"
+    with pytest.raises(
+        plato.PlatoError, match=r"for wildfire-5x5.*pretrained:wildfire"
+    ):
+        meant_by("pretrained", "wildfire-5x5-S1-transfer")
     chosen = meant_by("pretrained:wildfire-2x3-S2", "wildfire-3x3-S1")
     assert chosen.stem == "wildfire-2x3-S2"
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,6 @@ from plato.learners.mappo import (
     Batch,
     Hyper,
     Rates,
-    Scale,
     create_learner,
     has_choice,
     losses,
@@ -28,10 +27,11 @@ from plato.learners.mappo import (
     update,
 )
 from plato.learners.rollout import rollout
+from plato.learners.targets import Scale
 from plato.policies.config import ActorConfig
 
 CONFIG = MappoConfig(games=3, steps=9, updates=5, epochs=2, minibatches=3)
-KEYS = {"key": jax.random.key(1), "game_key": jax.random.key(2)}
+KEYS: dict[str, Any] = {"key": jax.random.key(1), "game_key": jax.random.key(2)}
 
 
 def games(count: int = 3, **fields):

@@ -68,7 +68,13 @@ ROWS: dict[Part, tuple[Row, ...]] = {
         Row("one beginning", _plato(beginnings=1)),
         EQUAL,
     ),
-    "generalist": (Row("PLATO generalist", _plato(games=192)),),
+    "generalist": (
+        # As many steps for each of its twelve setups as a specialist has for its one.
+        Row(
+            "PLATO generalist",
+            _plato({"depth": 2}, games=384, updates=1280, beginnings=1),
+        ),
+    ),
     "given": (
         Row("NOOP", policy="noop"),
         Row("Random", policy="random"),

@@ -13,8 +13,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from plato.game import Game, Observation, select
 from plato.learners.config import MappoConfig
-from plato.learners.gae import advantages, next_values
+from plato.learners.gae import next_values
 from plato.learners.rollout import Experience, Stage, rollout, set_the_stage
+from plato.learners.targets import Played, Scale, targets
 from plato.masking import chosen, entropy, masked_mean
 from plato.policies.config import ActorConfig
 from plato.policies.critic import GraphCritic
@@ -43,33 +44,6 @@ class Hyper(eqx.Module):
     def of(cls, config: MappoConfig) -> "Hyper":
         numbers = {f.name: getattr(config, f.name) for f in dataclasses.fields(cls)}
         return cls(**{k: jnp.asarray(v, jnp.float32) for k, v in numbers.items()})
-
-
-class Scale(eqx.Module):
-    """Running first and second moments of the returns the critic learns."""
-
-    mean: Float[Array, ""]
-    square: Float[Array, ""]
-    weight: Float[Array, ""]
-
-    @classmethod
-    def create(cls) -> "Scale":
-        return cls(jnp.zeros(()), jnp.zeros(()), jnp.zeros(()))
-
-    def moments(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Mean and standard deviation; 0 and 1 before anything was seen."""
-        weight = jnp.maximum(self.weight, 1e-8)
-        mean = self.mean / weight
-        variance = jnp.maximum(self.square / weight - mean**2, 1e-4)
-        known = self.weight > 0
-        return jnp.where(known, mean, 0.0), jnp.where(known, jnp.sqrt(variance), 1.0)
-
-    def updated(self, returns: Array, decay: float = 0.9) -> "Scale":
-        return Scale(
-            decay * self.mean + (1 - decay) * returns.mean(),
-            decay * self.square + (1 - decay) * (returns**2).mean(),
-            decay * self.weight + (1 - decay),
-        )
 
 
 class Networks(eqx.Module):
@@ -111,6 +85,7 @@ def create_learner(
     *,
     key: PRNGKeyArray,
     game_key: PRNGKeyArray,
+    setups: int = 1,
 ) -> Learner:
     """New networks, and the first moments of all games (stacked)."""
     k_actor, k_critic = jax.random.split(key)
@@ -126,7 +101,7 @@ def create_learner(
             optimiser.init(flat(networks.actor)),
             optimiser.init(flat(networks.critic)),
         ),
-        scale=Scale.create(),
+        scale=Scale.create(setups),
         stage=set_the_stage(games, networks.actor, game_key),
         update=jnp.zeros((), jnp.int32),
     )
@@ -147,8 +122,12 @@ def update(
     learner: Learner,
     key: PRNGKeyArray,
     game_key: PRNGKeyArray,
+    setups: int = 1,
 ) -> tuple[Learner, dict[str, Array]]:
-    """One rollout and the gradient steps it feeds."""
+    """One rollout and the gradient steps it feeds.
+
+    Games come in equal blocks, one for each of their `setups`.
+    """
     number = learner.update
     progress = number / max(config.updates - 1, 1)
     rates = Rates.at(config.entropy_fall, hyper, progress)
@@ -160,7 +139,7 @@ def update(
         config.steps,
         rates.restart,
     )
-    scale, batch = prepare(config, hyper, learner, stage, experience)
+    scale, batch = prepare(config, hyper, learner, stage, experience, setups)
     step = partial(_epoch, config, hyper, rates, batch)
     keys = jax.random.split(jax.random.fold_in(key, number), config.epochs)
     (networks, optimiser), metrics = jax.lax.scan(
@@ -168,7 +147,7 @@ def update(
     )
     metrics = jax.tree.map(lambda leaf: leaf.mean(), metrics)
     metrics |= experience.report()
-    metrics["value_std"] = scale.moments()[1]
+    metrics["value_std"] = scale.moments()[1].mean()
     following = Learner(networks, optimiser, scale, stage, number + 1)
     return following, metrics
 
@@ -206,38 +185,37 @@ def prepare(
     learner: Learner,
     stage: Stage,
     experience: Experience,
+    setups: int = 1,
 ) -> tuple[Scale, Batch]:
     """Advantages and targets; sequences of one step where nothing is remembered.
 
     `stage` is where the games stand after the experience.
     """
     critic = jax.vmap(lowered(config, learner.networks.critic))
-    mean, spread = learner.scale.moments()
     raw = jax.vmap(critic)(experience.observation)
-    value = raw * spread + mean
-    advantage = advantages(
-        experience.reward,
-        value,
-        next_values(critic, raw, stage, experience) * spread + mean,
-        experience.terminated,
-        experience.done,
+    played = Played(
+        value=raw,
+        following=next_values(critic, raw, stage, experience),
+        reward=experience.reward,
+        terminated=experience.terminated,
+        done=experience.done,
+        choice=has_choice(experience.observation),
+    )
+    scale, found = targets(
+        learner.scale,
+        played,
         hyper.gamma,
         hyper.lam,
+        normalise=config.value_normalisation,
+        setups=setups,
     )
-    returns = advantage + value
-    scale = (
-        learner.scale.updated(returns) if config.value_normalisation else learner.scale
-    )
-    new_mean, new_spread = scale.moments()
     batch = Batch(
         observation=experience.observation,
         memory=learner.stage.memory,
         started=experience.started,
         actions=experience.actions,
         log_probability=experience.record,
-        advantage=_normalised(advantage, has_choice(experience.observation)),
-        value=(value - new_mean) / new_spread,
-        target=(returns - new_mean) / new_spread,
+        **found._asdict(),
     )
     if batch.memory is None:
         batch = jax.tree.map(lambda leaf: leaf.reshape(1, -1, *leaf.shape[2:]), batch)
@@ -247,16 +225,6 @@ def prepare(
 def has_choice(seen: Observation) -> Bool[Array, "*batch agent"]:
     """Agents that can do anything but NOOP; only these are taught."""
     return seen.options.any(axis=(-1, -2))
-
-
-def _normalised(
-    advantage: Float[Array, "time game"], choice: Bool[Array, "time game agent"]
-) -> Float[Array, "time game"]:
-    """Advantages with mean 0 and spread 1 over the agent-steps that had a choice."""
-    each = jnp.broadcast_to(advantage[:, :, None], choice.shape)
-    mean = masked_mean(each, choice)
-    variance = masked_mean((each - mean) ** 2, choice)
-    return (advantage - mean) / jnp.sqrt(variance + 1e-8)
 
 
 def _epoch(config: MappoConfig, hyper: Hyper, rates: Rates, batch: Batch, carry, key):

@@ -38,13 +38,18 @@ class Method(NamedTuple):
     """What a learner would play with now."""
 
 
-def method_of(networks: Networks, learning: Learning, shape: PaddedShape) -> Method:
-    """The method that goes with the settings, for games of a shape."""
+def method_of(
+    networks: Networks, learning: Learning, shape: PaddedShape, setups: int = 1
+) -> Method:
+    """The method that goes with the settings, for games of a shape.
+
+    Games come in equal blocks, one for each of their `setups`.
+    """
     match networks, learning:
         case ActorConfig(), MappoConfig():
             return Method(
-                partial(create_learner, learning, networks),
-                partial(update, learning, Hyper.of(learning)),
+                partial(create_learner, learning, networks, setups=setups),
+                partial(update, learning, Hyper.of(learning), setups=setups),
                 lambda learner: learner.networks.actor,
             )
         case DicgConfig(), DicgLearning():

@@ -97,7 +97,7 @@ class Group:
             [seed_key(config.game_seed + run.seed - config.seed) for run in runs]
         )
         self.shape = shape_of(of_run(self.games, 0), rows, config)
-        self.method: Method = method_of(config.networks, config.learning, self.shape)
+        self.method = self._method(config.learning)
         self._create = jax.jit(self._begin)
         self._update = jax.jit(_over_runs(len(runs), self._step), donate_argnums=1)
 
@@ -153,10 +153,13 @@ class Group:
 
     def _step(self, games, learner, key, game_key, number, numbers):
         learning = with_numbers(self.config.learning, numbers)
-        method = method_of(self.config.networks, learning, self.shape)
-        return method.update(
+        return self._method(learning).update(
             games, learner, key_of(key, number), key_of(game_key, number)
         )
+
+    def _method(self, learning: Learning) -> Method:
+        setups = len(self.runs[0].setups)
+        return method_of(self.config.networks, learning, self.shape, setups)
 
     def policies(self, contenders: list[Contender]) -> list[Policy[Any]]:
         """The policy of each run as it is now, of the contender that does best."""

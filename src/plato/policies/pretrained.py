@@ -1,5 +1,4 @@
-"""Trained policies that come with the package: one for each native setup, and one
-generalist for everything else."""
+"""Trained policies that come with the package, one for each native setup."""
 
 from importlib import resources
 from pathlib import Path
@@ -9,10 +8,11 @@ from plato.errors import PlatoError
 PRETRAINED = "pretrained"
 """What commands call them: `pretrained`, or `pretrained:NAME` for a certain one."""
 GENERALIST = "generalist"
+"""The name of one that was trained on several setups."""
 
 
 def pretrained_names() -> list[str]:
-    """What there is: the setups that specialists were trained on, and `generalist`."""
+    """What there is: the setups that they were trained on."""
     files = [path.name for path in _shipped().iterdir()]
     return sorted(name.removesuffix(".safetensors") for name in files)
 
@@ -35,12 +35,17 @@ def is_pretrained(policy: str) -> bool:
 def meant_by(policy: str, setup: str = "") -> Path:
     """The file that `pretrained` or `pretrained:NAME` means on a setup.
 
-    Without a NAME: what was trained on that setup, else the generalist.
+    Without a NAME: what was trained on that setup, else the generalist, if there is one.
     """
     _, _, name = policy.partition(":")
-    return pretrained_file(
-        name or (setup if setup in pretrained_names() else GENERALIST)
-    )
+    names = pretrained_names()
+    fitting = name or next((n for n in (setup, GENERALIST) if n in names), "")
+    if not fitting:
+        raise PlatoError(
+            f"None of the pretrained policies was trained for {setup or 'this game'}; "
+            f"name one: {', '.join(f'{PRETRAINED}:{n}' for n in names)}."
+        )
+    return pretrained_file(fitting)
 
 
 def _shipped():
