@@ -35,7 +35,7 @@ def is_pretrained(policy: str) -> bool:
 def meant_by(policy: str, setup: str = "") -> Path:
     """The file that `pretrained` or `pretrained:NAME` means on a setup.
 
-    Without a NAME: what was trained on that setup, else the generalist, if there is one.
+    Without a NAME: what was trained on that setup, else a generalist, if any.
     """
     _, _, name = policy.partition(":")
     names = pretrained_names()
