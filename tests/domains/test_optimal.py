@@ -50,7 +50,7 @@ def test_shipped_optima_are_what_the_solver_finds(name):
 def test_an_optimum_is_known_by_what_a_setup_says():
     assert known_optimum(load_setup("wildfire-4x4-S2")) == 269.34
     shipped = load_setup("wildfire-2x3-S0")
-    other = replace(shipped, config=replace(shipped.config, max_steps=3))
+    other = replace(shipped, content=replace(shipped.config, max_steps=3))
     assert known_optimum(other) is None
     assert known_optimum(replace(shipped, name="mine")) is None
 

@@ -42,6 +42,9 @@ def test_it_is_trained_evaluated_compared_and_resumed(folder: Path) -> None:
     summary = (run / "SUMMARY.md").read_text()
     assert "carried" in summary
     assert "burnouts" not in summary
+    page = (run / "summary.html").read_text()
+    assert "--policy random" in page
+    assert "plato replay" not in page
     first = run / "checkpoints" / "couriers.py-parcels-seed42"
     policies = ("--policy", "random", "--policy", first)
     played = run_plato(folder, "evaluate", *where, *policies, "--episodes", 5)

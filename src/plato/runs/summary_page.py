@@ -114,12 +114,13 @@ def _commands(folder: RunFolder, config: TrainConfig) -> str:
     first, more = config.runs[0], len(config.runs) - 1
     policy = f"{name}/checkpoints/{first}" if more else name
     setup = first.setups[0]
-    lines = [
-        f"plato evaluate --setup {setup} --policy {policy} --policy weakest",
-        f"plato replay {policy} weakest --setup {setup} --open",
-    ]
+    own = ":" in setup  # a game of one's own has neither heuristics nor a picture
+    rule = "random" if own else "weakest"
+    lines = [f"plato evaluate --setup {setup} --policy {policy} --policy {rule}"]
+    if not own:
+        lines.append(f"plato replay {policy} {rule} --setup {setup} --open")
     if config.seeds > 1:
-        lines.append(f"plato compare {name} --policy weakest")
+        lines.append(f"plato compare {name} --policy {rule}")
     text, note = escape("\n".join(lines)), ""
     if more:
         where = f"<code>{escape(name)}/checkpoints</code>"
@@ -127,7 +128,7 @@ def _commands(folder: RunFolder, config: TrainConfig) -> str:
         note = f"<p class=soft>The {others} in {where}, too.</p>"
     return (
         f"<p class=soft>In the folder that holds <code>{escape(name)}</code>: play it "
-        f"beside a heuristic, and watch both on the same noise.</p><pre>{text}</pre>"
+        f"beside another policy on the same noise.</p><pre>{text}</pre>"
         f"{note}"
     )
 
