@@ -73,7 +73,7 @@ def test_it_does_without_jax(tmp_path):
 
 
 def test_the_exact_optimum_lies_between(plato, tmp_path):
-    names = ("wildfire-2x3-S3", "wildfire-3x3-S1", "wildfire-3x3-S3-transfer")
+    names = ("wildfire-2x3-S3", "wildfire-3x3-S1", "wildfire-3x3-S3")
     result = plato("bounds", *names, "--solve", "--out", "bounds.json")
     assert result.returncode == 0, result.stderr
     assert "84.13" in result.stdout
