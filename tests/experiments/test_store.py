@@ -53,7 +53,9 @@ def test_cells_are_known_by_all_that_matters():
     assert cell.row == PLATO
 
 
-@pytest.mark.parametrize("content", [b"", b"not gzip", gzip.compress(b"{}", mtime=0), None])
+@pytest.mark.parametrize(
+    "content", [b"", b"not gzip", gzip.compress(b"{}", mtime=0), None]
+)
 def test_damaged_results_are_put_aside(tmp_path, content):
     store, cell = Store(tmp_path), trained()
     store.add(cell, entry(cell))
