@@ -36,7 +36,10 @@ class Setup:
     def config(self) -> WildfireConfig:
         """The configuration of a wildfire; refused for a game of one's own."""
         if not isinstance(self.content, WildfireConfig):
-            raise PlatoError(f"{self.name} is not a wildfire, and only that has this.")
+            raise PlatoError(
+                f"{self.name} is not a wildfire; the paper's noise, the optimum, "
+                f"bounds and replays are there for wildfires alone."
+            )
         return self.content
 
     @property
