@@ -22,7 +22,9 @@ from plato.policies.mohito import (
     GraphNorm,
     MohitoActors,
     MohitoCritics,
+    pair_scores,
     per_agent,
+    summed_scores,
 )
 from plato.policies.mohito_config import MohitoConfig
 from plato.policies.pointer import Features
@@ -152,6 +154,22 @@ def test_attention_is_gatv2_edge_by_edge(seed):
             expected[i, 4 * h : 4 * h + 4] = read + p.bias[h]
     found = layer(graph, graph.nodes)
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_scores_are_the_same_kept_or_formed_anew():
+    keys = jax.random.split(jax.random.key(0), 4)
+    shapes = ((4, 2, 3), (6, 2, 3), (2, 3))
+    given = [jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=False)]
+    weights = jax.random.normal(keys[3], (2, 4, 6))
+
+    def value_and_slopes(scores):
+        def total(*arrays):
+            return jnp.sum(weights * scores(*arrays))
+
+        return jax.value_and_grad(total, argnums=(0, 1, 2))(*given)
+
+    kept, anew = map(value_and_slopes, (pair_scores, summed_scores))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), kept, anew)
 
 
 def test_graph_norm_counts_the_nodes_there_are():
