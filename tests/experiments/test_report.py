@@ -11,6 +11,7 @@ from small_cells import AWAY, FIELD, HOME, PAPER, SETTINGS, given, trained
 
 from markup import Tags
 from plato.experiments.cells import Row
+from plato.experiments.glance import glance
 from plato.experiments.recorded import Done, done
 from plato.experiments.report import write_report
 from plato.experiments.sections import sections
@@ -108,6 +109,39 @@ def test_the_papers_pattern_is_put_beside_ours(found):
     assert paper.entries[0].text == "PLATO"
     assert "columns agree" in pattern.note
     assert "Distance to the optimum" not in made
+
+
+def test_a_glance_counts_what_tables_show(found):
+    other = "wildfire-2x3-S1"
+    for seed in (42, 43):
+        cell = replace(trained(seed), trained_on=(other,), plays=(other,))
+        found.append(Done(cell, entry(cell, 80.0)))
+    cell = replace(given(), plays=(other,))
+    found.append(Done(cell, entry(cell, 85.0)))
+    both = {by.name: sections(found, by) for by in (FIELD, PAPER)}
+    shares, over, general, printed, agree = glance(both)
+    means = {
+        setup: np.mean(
+            [
+                np.mean(o.entry.data["episodes"][setup]["return"])
+                for o in found
+                if o.cell.row.name == "PLATO"
+                and o.cell.protocol == FIELD
+                and setup in o.cell.trained_on
+            ]
+        )
+        for setup in (HOME, other)
+    }
+    share = (means[HOME] / 84.1319 + means[other] / 85.9776) / 2
+    assert shares.endswith(f"over 2 native setups: PLATO {100 * share:.1f} %.")
+    # Random, at 10 and at 85, is beaten on one of the two.
+    assert over.endswith("of the 2 setups with S1–S3: PLATO on 1.")
+    # Its 49 are close to the specialists' 50, but not to the 80 of the others.
+    assert "on 1 of 2 native setups, and ahead of them on 0 of 1" in general
+    # The paper's PLATO has 76.07 there, and the made-up one 50.
+    assert printed.endswith("PLATO on 0 of 1 native setups.")
+    assert "1 native setups: the same as in the paper in " in agree
+    assert agree.endswith(" of 5 columns.")
 
 
 def test_a_report_in_every_format(found, tmp_path):

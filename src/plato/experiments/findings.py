@@ -9,7 +9,7 @@ from plato.evaluation.contestants import grid_of, level_of
 from plato.evaluation.layout import ABSENT, Column, Entry, Report, Row, Table
 from plato.evaluation.metrics import METRICS
 from plato.evaluation.published import paper_cells
-from plato.evaluation.significance import paired_test
+from plato.evaluation.significance import PairedTest, paired_test
 from plato.experiments.recorded import Done
 
 SURE = 0.01
@@ -45,6 +45,29 @@ def significant_best(comparison: Comparison) -> Report | None:
     """Which row is significantly best by each metric: ours, and the paper's."""
     if comparison.protocol.name != "paper":
         return None
+    columns, ours, theirs = _who_is_best(comparison)
+    rows = (
+        Row("here", tuple(map(Entry, ours))),
+        Row("paper", tuple(map(Entry, theirs))),
+    )
+    agree, all_columns = agreement(comparison)
+    note = (
+        f"{ABSENT}: no row is significantly better than every other. {agree} of "
+        f"{all_columns} columns agree."
+    )
+    return Report((Table("", tuple(columns), (rows,)),), "", note)
+
+
+def agreement(comparison: Comparison) -> tuple[int, int]:
+    """In how many columns the significantly best is the paper's, and of how many."""
+    _, ours, theirs = _who_is_best(comparison)
+    return sum(a == b for a, b in zip(ours, theirs, strict=True)), len(ours)
+
+
+def _who_is_best(
+    comparison: Comparison,
+) -> tuple[list[Column], list[str], list[str]]:
+    """For each metric and setup, its column and who is best: here, and in the paper."""
     columns, ours, theirs = [], [], []
     for metric in TESTED:
         for setup in comparison.setups:
@@ -56,16 +79,23 @@ def significant_best(comparison: Comparison) -> Report | None:
                 if comparison.cells[name, setup, metric].bold
             ]
             columns.append(Column(METRICS[metric].label, f"{_times(grid)} {level}"))
-            ours.append(Entry(", ".join(bold) or ABSENT))
+            ours.append(", ".join(bold) or ABSENT)
             printed = [name for name, cell in paper.items() if cell.bold]
-            theirs.append(Entry(", ".join(printed) or ABSENT))
-    rows = (Row("here", tuple(ours)), Row("paper", tuple(theirs)))
-    agree = sum(a == b for a, b in zip(ours, theirs, strict=True))
-    note = (
-        f"{ABSENT}: no row is significantly better than every other. {agree} of "
-        f"{len(ours)} columns agree."
+            theirs.append(", ".join(printed) or ABSENT)
+    return columns, ours, theirs
+
+
+def surely_beats(comparison: Comparison, ours: str, theirs: str, setup: str) -> bool:
+    """Whether one row has higher returns than another beyond doubt."""
+    test = _test(comparison, ours, theirs, setup)
+    return test.favours > 0 and test.p < SURE
+
+
+def _test(comparison: Comparison, ours: str, theirs: str, setup: str) -> PairedTest:
+    first, second = (
+        comparison.results[name, setup].by_seed("return") for name in (ours, theirs)
     )
-    return Report((Table("", tuple(columns), (rows,)),), "", note)
+    return paired_test(first, second, SURE)
 
 
 def against_given(comparison: Comparison) -> Report | None:
@@ -75,11 +105,10 @@ def against_given(comparison: Comparison) -> Report | None:
         return None
 
     def entry(ours: str, theirs: str, setup: str) -> Entry:
-        first = comparison.results[ours, setup].by_seed("return")
-        second = comparison.results[theirs, setup].by_seed("return")
-        test = paired_test(first, second, SURE)
+        test = _test(comparison, ours, theirs, setup)
         worse = "worse, " if test.favours < 0 else ""
-        return Entry(f"{worse}{_p(test.p)}", test.favours > 0 and test.p < SURE)
+        sure = surely_beats(comparison, ours, theirs, setup)
+        return Entry(f"{worse}{_p(test.p)}", sure)
 
     sections = tuple(
         tuple(
@@ -130,8 +159,9 @@ def compute(found: Sequence[Done]) -> Report:
     )
     note = (
         "Seconds of one training with its evaluation: its share of the time that all "
-        "trainings of its program took together. The paper reports 3 to 5 CPU-days for "
-        "each of its trainings."
+        "trainings of its program took together; programs that shared a device count "
+        "its time once each. The paper reports 3 to 5 CPU-days for each of its "
+        "trainings."
     )
     return Report((table,), "", note)
 
@@ -148,4 +178,6 @@ def _times(grid: str) -> str:
 
 
 def _p(p: float) -> str:
+    if p == 0:  # below what a float can say
+        return "< 1e-300"
     return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"

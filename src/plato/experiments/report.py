@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from plato.evaluation import rendering
 from plato.experiments.findings import compute
+from plato.experiments.glance import glance
 from plato.experiments.pictures import pictures
 from plato.experiments.recorded import Done
 from plato.experiments.sections import Section, sections
@@ -74,8 +75,10 @@ def _by_protocol(found: Sequence[Done]) -> dict[str, list[Section]]:
 
 
 def _markdown(found: Sequence[Done]) -> str:
-    lines = [f"# {TITLE}", "", _facts(found), ""]
-    for name, parts in _by_protocol(found).items():
+    by_protocol = _by_protocol(found)
+    lines = [f"# {TITLE}", "", _facts(found), "", "## At a glance", ""]
+    lines += [*(f"- {line}" for line in glance(by_protocol)), ""]
+    for name, parts in by_protocol.items():
         title, text = PROTOCOLS[name]
         lines += [f"## {title}", "", text, ""]
         for part in parts:
@@ -95,7 +98,9 @@ def _latex(found: Sequence[Done]) -> str:
 
 def _html(found: Sequence[Done]) -> str:
     by_protocol = _by_protocol(found)
-    blocks, links = [], []
+    sentences = "".join(f"<li>{escape(line)}</li>" for line in glance(by_protocol))
+    blocks = [f"<section id=glance><h2>At a glance</h2><ul>{sentences}</ul></section>"]
+    links = []
     for name, parts in by_protocol.items():
         title, text = PROTOCOLS[name]
         links.append((name, title))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.optimum.known import known_optimum
@@ -22,6 +23,10 @@ TRANSFERRED = ("return", "noop_percent", "burnouts", "putouts")
 """The metrics of the paper's zero-shot tables."""
 
 
+Kind: TypeAlias = Literal["native", "general", "unseen", "other"]
+"""All rows at home; the generalist at home, and where nobody was trained; the rest."""
+
+
 @dataclass(frozen=True)
 class Section:
     """A part of a report: tables with what has to be said about them."""
@@ -29,6 +34,7 @@ class Section:
     title: str
     text: str
     report: Report
+    kind: Kind = "other"
     missing: tuple[str, ...] = ()
     """Rows that are not in it because cells of theirs are not done."""
     comparison: Comparison | None = field(default=None, repr=False)
@@ -87,6 +93,7 @@ def _native(
         setups=suite.NATIVE,
         metrics=tuple(METRICS),
         paper=paper,
+        kind="native" if part == "methods" else "other",
     )
 
 
@@ -137,6 +144,7 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
             setups=suite.NATIVE,
             metrics=("return",),
             paper=None,
+            kind="general",
         )
     ]
     for source, targets in TRANSFER.items():
@@ -153,6 +161,7 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
                 setups=[f"wildfire-{target}-{lv}-transfer" for lv in suite.LEVELS],
                 metrics=("return",),
                 paper=None,
+                kind="unseen",
             )
             for target in targets
         ]
@@ -169,6 +178,7 @@ def _section(
     setups: Sequence[str],
     metrics: Sequence[str],
     paper: BesidePaper | None,
+    kind: Kind = "other",
 ) -> Section | None:
     """A comparison of all rows that are complete where any training was done."""
     gathered: dict[tuple[str, str], list[Done]] = {}
@@ -194,7 +204,8 @@ def _section(
         metrics=metrics,
         optimum=_optima(where) if protocol.noise == "independent" else {},
     )
-    return Section(title, text, report(comparison, paper), tuple(partial), comparison)
+    made, missing = report(comparison, paper), tuple(partial)
+    return Section(title, text, made, kind, missing, comparison)
 
 
 def _names(part: suite.Part) -> set[str]:

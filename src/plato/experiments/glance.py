@@ -1,0 +1,122 @@
+"""A store at a glance: what its tables come down to, in a few sentences."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from plato.evaluation.comparison import Comparison
+from plato.evaluation.contestants import grid_of, level_of
+from plato.evaluation.published import paper_cells
+from plato.experiments.findings import SURE, agreement, surely_beats
+from plato.experiments.sections import Section
+
+CLOSE = 0.05
+"""How far a generalist may stay behind the specialists and still be called close."""
+
+
+def glance(by_protocol: Mapping[str, Sequence[Section]]) -> list[str]:
+    """What can be said, the field's protocol first."""
+    said: list[str] = []
+    for name in ("field", "paper"):
+        parts = by_protocol.get(name, ())
+        for part in parts:
+            if part.kind == "native" and part.comparison is not None:
+                about = _field if name == "field" else _paper
+                said += about(part.comparison)
+        said += _generalist(parts, name)
+    return said
+
+
+def _field(native: Comparison) -> list[str]:
+    said = []
+    known = [s for s in native.setups if s in native.optimum]
+    if known:
+        shares = ", ".join(
+            f"{name} {100 * np.mean([_share(native, name, s) for s in known]):.1f} %"
+            for name in native.trained
+        )
+        said.append(
+            f"Own noise for every episode: mean share of the optimal return over "
+            f"{len(known)} native setups: {shares}."
+        )
+    given = [name for name in native.contestants if name not in native.trained]
+    # On S0 every fire is put out by anyone.
+    open_ones = [s for s in native.setups if level_of(s) != "S0"]
+    if given and open_ones:
+        counts = "; ".join(
+            f"{name} on {sum(_beats(native, name, given, s) for s in open_ones)}"
+            for name in native.trained
+        )
+        said.append(
+            f"Higher returns than every given policy ({', '.join(given)}), each with "
+            f"p < {SURE}, of the {len(open_ones)} setups with S1–S3: {counts}."
+        )
+    return said
+
+
+def _beats(native: Comparison, name: str, others: Sequence[str], setup: str) -> bool:
+    return all(surely_beats(native, name, other, setup) for other in others)
+
+
+def _share(native: Comparison, name: str, setup: str) -> float:
+    return native.cells[name, setup, "return"].mean / native.optimum[setup]
+
+
+def _paper(native: Comparison) -> list[str]:
+    reached = [
+        f"{name} on {sum(ours >= theirs for ours, theirs in pairs)} of {len(pairs)}"
+        for name in native.trained
+        if (pairs := _beside_paper(native, name))
+    ]
+    said = []
+    if reached:
+        said.append(
+            f"The paper's noise: at least the mean return that the paper prints for "
+            f"the same method: {', '.join(reached)} native setups."
+        )
+    agree, columns = agreement(native)
+    said.append(
+        f"Who is significantly best, by five metrics on {len(native.setups)} native "
+        f"setups: the same as in the paper in {agree} of {columns} columns."
+    )
+    return said
+
+
+def _beside_paper(native: Comparison, name: str) -> list[tuple[float, float]]:
+    """Mean returns here and in the paper, to its two decimals, where it has any."""
+    pairs = []
+    for setup in native.setups:
+        grid, level = grid_of(setup) or "", level_of(setup) or ""
+        printed = paper_cells("native", "return", grid, level).get(name)
+        if printed is not None:
+            ours = native.cells[name, setup, "return"].mean
+            pairs.append((round(ours, 2), printed.mean))
+    return pairs
+
+
+def _generalist(parts: Sequence[Section], protocol: str) -> list[str]:
+    close, native, ahead, unseen = 0, 0, 0, 0
+    for part in parts:
+        if part.kind not in ("general", "unseen") or part.comparison is None:
+            continue
+        if len(part.comparison.trained) < 2:
+            continue
+        general, special = part.comparison.trained
+        for setup in part.comparison.setups:
+            one, other = (
+                part.comparison.cells[name, setup, "return"].mean
+                for name in (general, special)
+            )
+            if part.kind == "general":
+                native += 1
+                close += one >= other - CLOSE * abs(other)
+            else:
+                unseen += 1
+                ahead += one > other
+    if not native:
+        return []
+    return [
+        f"One policy for all ({protocol} protocol): at most {100 * CLOSE:.0f} % behind "
+        f"the specialists on {close} of {native} native setups, and ahead of them on "
+        f"{ahead} of {unseen} that nobody was trained on."
+    ]
