@@ -1,9 +1,11 @@
 """Training as compiled programs: runs (setups and seeds) are a batch axis of them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +21,8 @@ from plato.learners.methods import Method, method_of
 from plato.policies.padded import PaddedShape
 from plato.policies.policy import Policy
 from plato.seeding import seed_key
+
+Result = TypeVar("Result")
 
 
 class Program:
@@ -37,14 +41,15 @@ class Program:
         ]
         order = [self.runs.index(run) for group in self.groups for run in group.runs]
         self._place = np.argsort(order)
+        self._compiled: set[Callable[..., Any]] = set()
 
     def start(self) -> list[Any]:
         """New learners for all runs."""
-        return [group.start() for group in self.groups]
+        return self._of_groups(Group.start, [() for _ in self.groups])
 
     def after(self, update: int) -> list[Any]:
         """What learners are like when so many updates are done: shapes, no numbers."""
-        learners = jax.eval_shape(self.start)
+        learners = jax.eval_shape(lambda: [group.start() for group in self.groups])
         chosen = update >= self.config.learning.auditions
         return [learner[:1] if chosen else learner for learner in learners]
 
@@ -55,10 +60,24 @@ class Program:
 
         Metrics are in parts, one for each group; `in_order` puts them together.
         """
-        both = zip(self.groups, learners, strict=True)
-        done = [group.advance(learner, update) for group, learner in both]
+        done = self._of_groups(Group.advance, [(one, update) for one in learners])
         parts = [metrics for _, metrics in done]
         return [one for one, _ in done], {k: [p[k] for p in parts] for k in parts[0]}
+
+    def _of_groups(
+        self, function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Result]:
+        """A function of every group; at its first time, which compiles, all at once."""
+        calls = [
+            partial(function, group, *own)
+            for group, own in zip(self.groups, arguments, strict=True)
+        ]
+        if function in self._compiled or len(calls) == 1:
+            return [call() for call in calls]
+        with ThreadPoolExecutor(len(calls)) as pool:
+            done = [one.result() for one in [pool.submit(call) for call in calls]]
+        self._compiled.add(function)
+        return done
 
     def in_order(self, parts: list[Any]) -> np.ndarray:
         """One number for each run, from a metric's parts."""
