@@ -3,7 +3,8 @@
     python docs/tables.py
 
 Each place is a comment `<!-- table: SECTION | CAPTION -->`, with the protocol in the
-caption; the table after it is replaced by the report's of that name.
+caption; the table after it is replaced by the report's of that name. With `| ours` at
+its end it is the table without the rows that the paper prints.
 """
 
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 REPORT = ROOT / "results" / "report.md"
-PLACE = re.compile(r"<!-- table: (.+?) \| (.*?) -->\n\n(?:\|.*\n)*")
+PLACE = re.compile(r"(<!-- table: (.+?) \| (.*?)( \| ours)? -->\n\n)(?:\|.*\n)*")
 
 
 def table(report: str, section: str, caption: str) -> str:
@@ -26,13 +27,13 @@ def table(report: str, section: str, caption: str) -> str:
 
 def filled(page: str, report: str) -> str:
     """A page with its tables as they are in a report."""
-    return PLACE.sub(
-        lambda place: (
-            f"<!-- table: {place[1]} | {place[2]} -->\n\n"
-            f"{table(report, place[1], place[2])}"
-        ),
-        page,
-    )
+
+    def fill(place: re.Match[str]) -> str:
+        head, section, caption, ours = place.groups()
+        lines = table(report, section, caption).splitlines(keepends=True)
+        return head + "".join(x for x in lines if not (ours and "(paper) |" in x))
+
+    return PLACE.sub(fill, page)
 
 
 if __name__ == "__main__":

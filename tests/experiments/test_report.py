@@ -135,7 +135,7 @@ def test_a_glance_counts_what_tables_show(found):
     share = (means[HOME] / 84.1319 + means[other] / 85.9776) / 2
     assert shares.endswith(f"over 2 native setups: PLATO {100 * share:.1f} %.")
     # Random, at 10 and at 85, is beaten on one of the two.
-    assert over.endswith("of the 2 setups with S1–S3: PLATO on 1.")
+    assert over.endswith("on the 2 setups with S1–S3: PLATO on 1.")
     # Its 49 are close to the specialists' 50, but not to the 80 of the others.
     assert "on 1 of 2 native setups, and ahead of them on 0 of 1" in general
     # The paper's PLATO has 76.07 there, and the made-up one 50.

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 
 import pytest
 from small_cells import PLATO, SETTINGS, given, trained
@@ -47,9 +48,12 @@ def test_cells_are_known_by_all_that_matters():
         trained(on="wildfire-2x3-S1"),
         given(),
         given(Row("Weakest", policy="weakest")),
+        trained(row=Row("PLATO", replace(SETTINGS, anywhere=True))),
     ]
     prints = {cell.fingerprint, *(other.fingerprint for other in others)}
-    assert len(prints) == 5
+    assert len(prints) == 6
+    # It came after the first results, which know nothing of it.
+    assert "anywhere" not in cell.to_mapping()["training"]
     assert cell.row == PLATO
 
 

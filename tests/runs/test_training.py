@@ -194,6 +194,20 @@ def test_a_fleet_and_a_generalist():
     assert general.in_order(metrics["return"]).shape == (2,)
 
 
+def test_games_anywhere_have_maps_of_their_own():
+    loaded = {name: plato.load_setup(name) for name in SMALL.setups}
+    settings = replace(SMALL, anywhere=True, noise="paper")
+    program: Any = Program(settings, loaded)
+    cells = np.asarray(program.groups[0].games.game.rules.cell)  # run, game, task, axis
+    assert len({one.tobytes() for one in cells.reshape(-1, *cells.shape[2:])}) > 2
+    plain: Any = Program(replace(SMALL, noise="paper"), loaded)
+    as_is = np.asarray(plain.groups[0].games.game.rules.cell)
+    assert len({one.tobytes() for one in as_is.reshape(-1, *as_is.shape[2:])}) == 1
+    # The noise is that of the setup, wherever its map lies.
+    records = (p.groups[0].games.record for p in (program, plain))
+    jax.tree.map(np.testing.assert_array_equal, *records)
+
+
 def test_runs_that_differ_in_size_have_programs_of_their_own():
     sizes = [Rows(3, 2), Rows(6, 6), Rows(3, 4), Rows(6, 6)]
     assert grouped(sizes) == [[1, 3], [0, 2]]

@@ -13,6 +13,10 @@ from typing import Any
 from plato.evaluation.protocols import Protocol
 from plato.learners.config import RunName, TrainConfig, TrainSettings
 
+LATER = {"anywhere": False}
+"""Settings that came after the first results, as they were before: a cell does not
+mention them where they are still so, and its results stay valid."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -75,8 +79,13 @@ class Cell:
             "seed": self.seed,
             "plays": list(self.plays),
             "protocol": protocol,
-            "training": self.config().to_mapping() if self.trained_on else None,
+            "training": self._training() if self.trained_on else None,
         }
+
+    def _training(self) -> dict[str, Any]:
+        settings = self.config().to_mapping()
+        known = settings.items()
+        return {k: v for k, v in known if k not in LATER or v != LATER[k]}
 
     @property
     def fingerprint(self) -> str:

@@ -20,9 +20,13 @@ def glance(by_protocol: Mapping[str, Sequence[Section]]) -> list[str]:
     for name in ("field", "paper"):
         parts = by_protocol.get(name, ())
         for part in parts:
-            if part.kind == "native" and part.comparison is not None:
+            if part.comparison is None:
+                continue
+            if part.kind == "native":
                 about = _field if name == "field" else _paper
                 said += about(part.comparison)
+            elif part.kind == "planner" and name == "field":
+                said += _over_given(part.comparison)
         said += _generalist(parts, name)
     return said
 
@@ -39,19 +43,25 @@ def _field(native: Comparison) -> list[str]:
             f"Own noise for every episode: mean share of the optimal return over "
             f"{len(known)} native setups: {shares}."
         )
-    given = [name for name in native.contestants if name not in native.trained]
-    # On S0 every fire is put out by anyone.
-    open_ones = [s for s in native.setups if level_of(s) != "S0"]
-    if given and open_ones:
-        counts = "; ".join(
-            f"{name} on {sum(_beats(native, name, given, s) for s in open_ones)}"
-            for name in native.trained
-        )
-        said.append(
-            f"Higher returns than every given policy ({', '.join(given)}), each with "
-            f"p < {SURE}, of the {len(open_ones)} setups with S1–S3: {counts}."
-        )
-    return said
+    return said + _over_given(native)
+
+
+def _over_given(comparison: Comparison) -> list[str]:
+    """On how many setups each trained row surely has higher returns than all given."""
+    # On S0 every fire is put out by almost anyone.
+    setups = [s for s in comparison.setups if level_of(s) != "S0"]
+    given = [n for n in comparison.contestants if n not in comparison.trained]
+    if not setups or not given:
+        return []
+    counts = "; ".join(
+        f"{name} on {sum(_beats(comparison, name, given, s) for s in setups)}"
+        for name in comparison.trained
+    )
+    every = "every one of " if len(given) > 1 else ""
+    return [
+        f"Higher returns than {every}{', '.join(given)}, with p < {SURE}, on the "
+        f"{len(setups)} setups with S1–S3: {counts}."
+    ]
 
 
 def _beats(native: Comparison, name: str, others: Sequence[str], setup: str) -> bool:

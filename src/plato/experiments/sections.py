@@ -23,8 +23,9 @@ TRANSFERRED = ("return", "noop_percent", "burnouts", "putouts")
 """The metrics of the paper's zero-shot tables."""
 
 
-Kind: TypeAlias = Literal["native", "general", "unseen", "other"]
-"""All rows at home; the generalist at home, and where nobody was trained; the rest."""
+Kind: TypeAlias = Literal["native", "planner", "general", "unseen", "other"]
+"""All rows at home; these beside the planner; the generalist at home, and where nobody
+was trained; the rest."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def sections(found: Sequence[Done], protocol: Protocol) -> list[Section]:
     made = [
         native := _native(specialists, protocol, "methods", "Native setups", "main"),
         *_of(native),
+        _beside_planner(specialists, protocol),
         *_transfers(specialists, protocol, "methods", "main"),
         _native(_renamed(specialists), protocol, "ablation", "Ablation", "ablation"),
         *_transfers(_renamed(specialists), protocol, "ablation", "ablation"),
@@ -94,6 +96,26 @@ def _native(
         metrics=tuple(METRICS),
         paper=paper,
         kind="native" if part == "methods" else "other",
+    )
+
+
+def _beside_planner(found: Sequence[Done], protocol: Protocol) -> Section | None:
+    """Methods beside a planner that knows the rules: no rival, but a measure."""
+    methods = [row.name for row in suite.ROWS["methods"]]
+    if all(one.cell.row.name != suite.PLANNER for one in found):
+        return None
+    return _section(
+        [one for one in found if one.cell.row.name in (*methods, suite.PLANNER)],
+        protocol,
+        title="Beside a planner that knows the rules",
+        text=f"{suite.PLANNER} learns nothing: at every step it divides the agents "
+        "among the fires by what they can expect to gain, under the true "
+        "probabilities.",
+        fits=lambda one, setup: setup in (one.cell.trained_on or one.cell.plays),
+        setups=suite.NATIVE,
+        metrics=("return",),
+        paper=None,
+        kind="planner",
     )
 
 
@@ -211,7 +233,7 @@ def _section(
 def _names(part: suite.Part) -> set[str]:
     rows = suite.ROWS[part] + (suite.ROWS["given"] if part == "methods" else ())
     extra = {"mlp+add"} if part == "ablation" else set()
-    return {row.name for row in rows} | extra
+    return {row.name for row in rows if row.name != suite.PLANNER} | extra
 
 
 def _renamed(found: Sequence[Done]) -> list[Done]:

@@ -23,9 +23,12 @@ CHECKPOINTS = 10
 Part: TypeAlias = Literal["methods", "ablation", "switches", "generalist", "given"]
 
 
-def _plato(networks: Mapping[str, Any] = {}, **learning: Any) -> TrainSettings:
+def _plato(
+    networks: Mapping[str, Any] = {}, anywhere: bool = False, **learning: Any
+) -> TrainSettings:
     return TrainSettings(
         checkpoints=CHECKPOINTS,
+        anywhere=anywhere,
         networks=ActorConfig(**networks),
         learning=MappoConfig(**learning),
     )
@@ -38,6 +41,8 @@ def _baseline(method: MethodName) -> TrainSettings:
     )
 
 
+PLANNER = "Assignment"
+"""The given policy that knows the rules: no rival of those that have to learn."""
 PLATO = Row("PLATO", _plato())
 # 1.6 rollouts to an update: the 1.2 million steps that the baselines have.
 EQUAL = Row("PLATO, 1.2 M steps", _plato(updates=234))
@@ -69,10 +74,11 @@ ROWS: dict[Part, tuple[Row, ...]] = {
         EQUAL,
     ),
     "generalist": (
-        # As many steps for each of its twelve setups as a specialist has for its one.
+        # More steps for each of its twelve setups than a specialist has for its one:
+        # it has to know each of them from all sides.
         Row(
             "PLATO generalist",
-            _plato({"depth": 2}, games=384, updates=1280, beginnings=1),
+            _plato({"depth": 2}, anywhere=True, games=768, updates=1600, beginnings=1),
         ),
     ),
     "given": (
@@ -80,6 +86,7 @@ ROWS: dict[Part, tuple[Row, ...]] = {
         Row("Random", policy="random"),
         Row("Weakest", policy="weakest-released"),
         Row("Strongest", policy="strongest-released"),
+        Row(PLANNER, policy="assignment"),
     ),
 }
 """Everything that tables are made of. PLATO itself is the ablation's mlp+add."""

@@ -102,6 +102,9 @@ class CommonSettings:
     """Of the games that are played in training."""
     noise: Literal["independent", "paper"] = "independent"
     """Whether every episode has its own noise, or the paper's one stream."""
+    anywhere: bool = False
+    """Whether each game's map is turned, mirrored and moved at random (wildfires): what
+    is learned then holds wherever things are."""
     checkpoints: int = 20
     """How many policies to keep along the way, evenly spaced."""
 

@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from plato.domains.setups import Rows, Setup
+from plato.domains.wildfire.maps import laid_anew
 from plato.domains.wildfire.paper_noise import with_paper_noise
-from plato.game import Game, stack
+from plato.game import Game, ReplayedNoise, stack
 from plato.learners.beginnings import Contender, best, key_of
 from plato.learners.config import Learning, RunName, TrainConfig
 from plato.learners.methods import Method, method_of
@@ -107,14 +108,16 @@ class Group:
         self.config, self.runs = config, runs
         self._numbers = dict(numbers or {})
         rows = _room([_rows_of(run, setups) for run in runs])
+        seeds = [config.game_seed + run.seed - config.seed for run in runs]
         self.games = stack(
-            [_games(config, [setups[n] for n in run.setups], rows) for run in runs]
+            [
+                _games(config, [setups[n] for n in run.setups], rows, seed)
+                for run, seed in zip(runs, seeds, strict=True)
+            ]
         )
         # Runs of one seed share their beginnings across setups, as the paper's did.
         self._keys = jnp.stack([seed_key(run.seed) for run in runs])
-        self._game_keys = jnp.stack(
-            [seed_key(config.game_seed + run.seed - config.seed) for run in runs]
-        )
+        self._game_keys = jnp.stack([seed_key(seed) for seed in seeds])
         self.shape = shape_of(of_run(self.games, 0), rows, config)
         self.method = self._method(config.learning)
         self._create = jax.jit(self._begin)
@@ -255,12 +258,22 @@ def _rows_of(run: RunName, setups: dict[str, Setup]) -> Rows:
     return _room([setups[name].rows for name in run.setups])
 
 
-def _games(config: TrainConfig, setups: list[Setup], rows: Rows) -> Game[Any, Any]:
+def _games(
+    config: TrainConfig, setups: list[Setup], rows: Rows, seed: int
+) -> Game[Any, Any]:
     """The games of one run, stacked: its setups in turn, all with the same capacity."""
-    games: list[Game[Any, Any]] = []
+    each, random = config.learning.games // len(setups), np.random.default_rng(seed)
+
+    def repeated(tree: Any) -> Any:
+        return jax.tree.map(lambda leaf: jnp.repeat(leaf[None], each, axis=0), tree)
+
+    parts = []
     for setup in setups:
-        game = setup.game(rows)
-        fixed = config.noise == "paper"
-        games.append(with_paper_noise(game, setup.config) if fixed else game)
-    each = config.learning.games // len(setups)
-    return jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), stack(games))
+        games = repeated(setup.game(rows))
+        if config.anywhere and setup.config:  # refused where there is no map
+            games = laid_anew(games, random)
+        if config.noise == "paper":
+            noisy = with_paper_noise(games, setup.config)
+            games = ReplayedNoise(games, repeated(noisy.record))
+        parts.append(games)
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)

@@ -1,0 +1,39 @@
+"""The same game on a map that lies elsewhere: turned, mirrored and moved.
+
+Distances alone decide who reaches what, and who neighbours whom is kept, so nothing
+changes but what is observed. A policy that is trained on many such maps cannot go by
+where something is, only by how things lie to each other.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from plato.domains.wildfire.game import Wildfire
+
+ROOM = 6
+"""Coordinates end below this, or where a map does that is larger."""
+
+
+def laid_anew(games: Wildfire, random: np.random.Generator) -> Wildfire:
+    """Stacked games, each on its own map of all that it could be as well."""
+    positions = np.array(games.rules.position)
+    cells = np.array(games.rules.cell)
+    for agents, fires in zip(positions, cells, strict=True):
+        places = _laid(np.concatenate([agents, fires]), random)
+        agents[:], fires[:] = np.split(places, [len(agents)])
+    places = (jnp.asarray(positions), jnp.asarray(cells))
+    return eqx.tree_at(lambda g: (g.rules.position, g.rules.cell), games, places)
+
+
+def _laid(
+    places: Float[np.ndarray, "place 2"], random: np.random.Generator
+) -> Float[np.ndarray, "place 2"]:
+    """One of the eight ways to turn and mirror them, moved to somewhere in the room."""
+    places = places * random.choice([-1.0, 1.0], size=2)
+    if random.random() < 0.5:
+        places = places[:, ::-1]
+    places = places - places.min(axis=0)
+    free = np.maximum(ROOM - 1 - places.max(axis=0), 0)
+    return places + random.integers(0, free.astype(int), endpoint=True)
