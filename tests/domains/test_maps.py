@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plato.domains.setups import load_setup
+from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.maps import ROOM, laid_anew
 from plato.game import stack
 
-GAME = load_setup("wildfire-3x3-S3").game()
+GAME = Wildfire.from_config(load_setup("wildfire-3x3-S3").config)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -73,12 +73,12 @@ def results(
 
 def contestants(
     found: Mapping[tuple[str, str], Result], setups: Sequence[str], least: int
-) -> tuple[list[Contestant], list[str]]:
-    """The rows that have results on all setups, and the names of those that lack some.
+) -> list[Contestant]:
+    """The rows that have results on all setups.
 
     `least` is how many trainings a row must have on each of them.
     """
-    complete, partial = [], []
+    complete = []
     for row in dict.fromkeys(row for row, _ in found):
         own = [found.get((row, setup)) for setup in setups]
         if all(r is not None and _enough(r, least) for r in own):
@@ -89,9 +89,7 @@ def contestants(
                 for played in result.played
             )
             complete.append(Contestant(row, trainings=trainings))
-        else:
-            partial.append(row)
-    return complete, partial
+    return complete
 
 
 def _enough(result: Result, least: int) -> bool:

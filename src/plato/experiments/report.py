@@ -154,7 +154,7 @@ def _pictures(found: Sequence[Done], protocol: str, parts: Sequence[Section]) ->
 def _said(part: Section) -> str:
     if not part.missing:
         return part.text
-    rows = ", ".join(part.missing)
+    rows = "; ".join(part.missing)
     return f"{part.text} Not done everywhere yet, and so not shown: {rows}.".strip()
 
 

@@ -82,10 +82,10 @@ def _native(
     paper: BesidePaper | None,
 ) -> Section | None:
     names = _names(part)
-    rows = [one for one in found if one.cell.row.name in names]
     return _section(
-        rows,
+        found,
         protocol,
+        names=names,
         title=title,
         text="Trained and tested on the same setup.",
         fits=lambda one, setup: (
@@ -105,8 +105,9 @@ def _beside_planner(found: Sequence[Done], protocol: Protocol) -> Section | None
     if all(one.cell.row.name != suite.PLANNER for one in found):
         return None
     return _section(
-        [one for one in found if one.cell.row.name in (*methods, suite.PLANNER)],
+        found,
         protocol,
+        names=[*methods, suite.PLANNER],
         title="Beside a planner that knows the rules",
         text=f"{suite.PLANNER} learns nothing: at every step it divides the agents "
         "among the fires by what they can expect to gain, under the true "
@@ -122,13 +123,13 @@ def _beside_planner(found: Sequence[Done], protocol: Protocol) -> Section | None
 def _transfers(
     found: Sequence[Done], protocol: Protocol, part: suite.Part, paper: BesidePaper
 ) -> list[Section]:
-    names = _names(part)
-    rows = [one for one in found if one.cell.row.name in names]
+    names = [name for name in _names(part) if name not in _given()]
     what = "Ablation, zero-shot" if paper == "ablation" else "Zero-shot"
     made = [
         _section(
-            rows,
+            found,
             protocol,
+            names=names,
             title=f"{what}: from {source} to {target}".replace("x", "×"),
             text="Checkpoints are chosen on what they were trained on; nothing is "
             "learned on the setups of this table.",
@@ -156,10 +157,12 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
         for one in found
         if one.cell.row.name == suite.PLATO.name and len(one.cell.trained_on) == 1
     ]
+    pair = list(dict.fromkeys(one.cell.row.name for one in general + special))
     made = [
         _section(
             general + special,
             protocol,
+            names=pair,
             title="One policy for all: native setups",
             text="The generalist is trained on all native setups at once.",
             fits=lambda one, setup: setup in one.cell.trained_on,
@@ -174,6 +177,7 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
             _section(
                 general + special,
                 protocol,
+                names=pair,
                 title=f"One policy for all: {target} unseen, specialists of {source}",
                 text="Nobody was trained on the setups of this table.",
                 fits=lambda one, setup, source=source: (
@@ -194,6 +198,7 @@ def _section(
     found: Sequence[Done],
     protocol: Protocol,
     *,
+    names: Sequence[str],
     title: str,
     text: str,
     fits: Callable[[Done, str], bool],
@@ -202,10 +207,10 @@ def _section(
     paper: BesidePaper | None,
     kind: Kind = "other",
 ) -> Section | None:
-    """A comparison of all rows that are complete where any training was done."""
+    """A comparison of the rows that are complete where any training was done."""
     gathered: dict[tuple[str, str], list[Done]] = {}
     for one in found:
-        for setup in one.cell.plays:
+        for setup in one.cell.plays if one.cell.row.name in names else ():
             if setup in setups and fits(one, setup):
                 gathered.setdefault((one.cell.row.name, setup), []).append(one)
     trained = {s for (_, s), group in gathered.items() if group[0].cell.trained_on}
@@ -216,7 +221,7 @@ def _section(
         for result in results(group, [key[1]]).values()
     }
     least = 2 if protocol.name == "field" else 1
-    complete, partial = contestants(known, where, least)
+    complete = contestants(known, where, least)
     if not where or not any(c.trainings for c in complete):
         return None
     comparison = compare(
@@ -226,14 +231,21 @@ def _section(
         metrics=metrics,
         optimum=_optima(where) if protocol.noise == "independent" else {},
     )
-    made, missing = report(comparison, paper), tuple(partial)
-    return Section(title, text, made, kind, missing, comparison)
+    missing = tuple(n for n in names if n not in comparison.contestants)
+    return Section(title, text, report(comparison, paper), kind, missing, comparison)
 
 
-def _names(part: suite.Part) -> set[str]:
-    rows = suite.ROWS[part] + (suite.ROWS["given"] if part == "methods" else ())
-    extra = {"mlp+add"} if part == "ablation" else set()
-    return {row.name for row in rows if row.name != suite.PLANNER} | extra
+def _names(part: suite.Part) -> list[str]:
+    """The rows of a part's tables, in their order."""
+    names = [row.name for row in suite.ROWS[part]]
+    if part == "ablation":
+        return ["mlp+add", *names[1:]]
+    return [*names, *(_given() if part == "methods" else ())]
+
+
+def _given() -> list[str]:
+    rows = suite.ROWS["given"]
+    return [row.name for row in rows if row.name != suite.PLANNER]
 
 
 def _renamed(found: Sequence[Done]) -> list[Done]:
