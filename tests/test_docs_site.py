@@ -122,7 +122,7 @@ def test_broken_links_break_the_build(tmp_path):
     """Of a page, of an anchor, and of a source file."""
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
-    for name in ("src", "tests", "benchmarks"):
+    for name in ("src", "tests", "benchmarks", "results"):
         (tmp_path / name).symlink_to(ROOT / name)
     links = ("nowhere.md", "game.md#nowhere", "../src/plato/nowhere.py")
     with (tmp_path / "docs" / "index.md").open("a") as page:
