@@ -11,12 +11,13 @@ from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.maps import ROOM, laid_anew
 from plato.game import stack
 
-GAME = Wildfire.from_config(load_setup("wildfire-3x3-S3").config)
+CONFIG = load_setup("wildfire-3x3-S3").config
+GAME = Wildfire.from_config(CONFIG)
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_all_distances_stay(seed):
-    laid = laid_anew(stack([GAME] * 3), np.random.default_rng(seed))
+    laid = laid_anew(stack([GAME] * 3), CONFIG, np.random.default_rng(seed))
     for i in range(3):
         before = np.concatenate([GAME.rules.position, GAME.rules.cell])
         after = np.concatenate([laid.rules.position[i], laid.rules.cell[i]])
@@ -30,10 +31,17 @@ def test_all_distances_stay(seed):
         assert after.max() < ROOM
 
 
+def test_rows_that_hold_nothing_stay_empty():
+    roomy = Wildfire.from_config(CONFIG, agents=5, tasks=7)
+    laid = laid_anew(stack([roomy] * 8), CONFIG, np.random.default_rng(0))
+    assert not np.asarray(laid.rules.position)[:, 3:].any()
+    assert not np.asarray(laid.rules.cell)[:, 4:].any()
+
+
 def test_maps_differ_and_come_from_the_seed():
     games = stack([GAME] * 64)
     first, again, other = (
-        np.asarray(laid_anew(games, np.random.default_rng(seed)).rules.cell)
+        np.asarray(laid_anew(games, CONFIG, np.random.default_rng(seed)).rules.cell)
         for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, again)
@@ -43,7 +51,7 @@ def test_maps_differ_and_come_from_the_seed():
 
 
 def test_nothing_but_places_changes_as_a_game_goes_on():
-    laid = laid_anew(stack([GAME]), np.random.default_rng(3))
+    laid = laid_anew(stack([GAME]), CONFIG, np.random.default_rng(3))
     laid = jax.tree.map(lambda leaf: leaf[0], laid)
     key = jax.random.key(0)
     states = [game.reset(key)[0] for game in (GAME, laid)]

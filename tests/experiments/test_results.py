@@ -1,9 +1,16 @@
 """The results that come with the repository: they are the suite's, and can be read."""
 
 import sys
+from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from plato.evaluation.contestants import grid_of
+from plato.evaluation.published import paper_cells
 from plato.experiments import suite
+from plato.experiments.findings import TESTED
 from plato.experiments.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -41,3 +48,69 @@ def test_tables_in_the_docs_are_those_of_the_report():
     page = (ROOT / "docs" / "results.md").read_text("utf-8")
     assert len(PLACE.findall(page)) > 5
     assert filled(page, (RESULTS / "report.md").read_text("utf-8")) == page
+
+
+@pytest.fixture(scope="module")
+def returns() -> dict[tuple[str, str, str, str], dict[int, float]]:
+    """Mean return of every training, by protocol, row, grid of training and setup."""
+    found = defaultdict(dict)
+    for entry in Store(RESULTS).entries():
+        cell = entry.data["cell"]
+        home = grid_of(cell["trained_on"][0]) if cell["trained_on"] else None
+        for setup in cell["plays"]:
+            key = (cell["protocol"]["name"], cell["row"], home, setup[9:])
+            mean = np.mean(entry.data["episodes"][setup]["return"])
+            found[key][cell["seed"]] = float(mean)
+    return found
+
+
+def test_what_the_page_says_of_single_trainings(returns):
+    """What docs/results.md says beyond its tables."""
+
+    def at_home(row: str, setup: str, protocol: str = "field") -> dict[int, float]:
+        return returns[protocol, row, setup[:3], setup]
+
+    def gain(row: str, other: str, setup: str) -> tuple[float, bool]:
+        one, two = at_home(row, setup), at_home(other, setup)
+        seeds = [one[seed] - two[seed] for seed in (42, 43, 44)]
+        return round(float(np.mean(seeds)), 1), min(seeds) > 0
+
+    for setup, least, most in (("2x3-S1", 39, 79), ("3x3-S2", 74, 121)):
+        dgn = at_home("DGN", setup).values()
+        assert (round(min(dgn)), round(max(dgn))) == (least, most)
+    assert gain("PLATO", "Algorithm 1 + ego", "3x3-S2") == (4.1, True)
+    assert gain("PLATO", "Algorithm 1 + ego", "3x3-S3") == (2.7, True)
+    assert gain("PLATO", "Algorithm 1 + ego", "4x4-S2") == (12.5, True)
+    assert gain("pointer query", "PLATO", "4x4-S2") == (6.3, True)
+    assert gain("PLATO", "one beginning", "3x3-S3") == (3.0, True)
+    shares = [
+        np.mean([at_home("Algorithm 1", f"{grid}-{s}")[n] for n in (42, 43, 44)])
+        / np.mean([at_home("PLATO", f"{grid}-{s}")[n] for n in (42, 43, 44)])
+        for grid in suite.GRIDS
+        for s in ("S1", "S2", "S3")
+    ]
+    assert (round(100 * min(shares)), round(100 * max(shares))) == (46, 95)
+    low, *others = sorted(at_home("PLATO", "4x4-S1", "paper").values())
+    assert (round(low), round(float(np.mean(others)), 1)) == (77, 101.8)
+    for row, s2, s3 in (
+        ("pointer query", 80.0, 56.3),
+        ("pointer query, away removed", 30.7, 21.5),
+    ):
+        for setup, said in (("5x5-S2-transfer", s2), ("5x5-S3-transfer", s3)):
+            away = returns["field", row, "3x3", setup].values()
+            assert round(float(np.mean(list(away))), 1) == said
+
+
+def test_random_is_nearly_the_papers():
+    within = []
+    for entry in Store(RESULTS).entries():
+        cell = entry.data["cell"]
+        if cell["row"] == "Random" and cell["protocol"]["name"] == "paper":
+            (setup,) = cell["plays"]
+            _, grid, level = setup.split("-")
+            for metric in TESTED:
+                printed = paper_cells("native", metric, grid, level)["Random"]
+                ours = np.asarray(entry.data["episodes"][setup][metric][0])
+                error = np.hypot(ours.std(ddof=1), printed.std) / len(ours) ** 0.5
+                within.append(abs(ours.mean() - printed.mean) < 2 * error)
+    assert (sum(within), len(within)) == (52, 60)

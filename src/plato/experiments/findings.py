@@ -87,7 +87,10 @@ def _who_is_best(
 
 def surely_beats(comparison: Comparison, ours: str, theirs: str, setup: str) -> bool:
     """Whether one row has higher returns than another beyond doubt."""
-    test = _test(comparison, ours, theirs, setup)
+    return _sure(_test(comparison, ours, theirs, setup))
+
+
+def _sure(test: PairedTest) -> bool:
     return test.favours > 0 and test.p < SURE
 
 
@@ -107,8 +110,7 @@ def against_given(comparison: Comparison) -> Report | None:
     def entry(ours: str, theirs: str, setup: str) -> Entry:
         test = _test(comparison, ours, theirs, setup)
         worse = "worse, " if test.favours < 0 else ""
-        sure = surely_beats(comparison, ours, theirs, setup)
-        return Entry(f"{worse}{_p(test.p)}", sure)
+        return Entry(f"{worse}{_p(test.p)}", _sure(test))
 
     sections = tuple(
         tuple(

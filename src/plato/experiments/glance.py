@@ -26,30 +26,31 @@ def glance(by_protocol: Mapping[str, Sequence[Section]]) -> list[str]:
                 about = _field if name == "field" else _paper
                 said += about(part.comparison)
             elif part.kind == "planner" and name == "field":
-                said += _over_given(part.comparison)
+                said += _field(part.comparison, but=part.comparison.trained)
         said += _generalist(parts, name)
     return said
 
 
-def _field(native: Comparison) -> list[str]:
-    said = []
-    known = [s for s in native.setups if s in native.optimum]
+def _field(native: Comparison, but: Sequence[str] = ()) -> list[str]:
+    """Shares of the optimum, `but` for rows that have been named; who beats whom."""
+    # On S0 every fire is put out by almost anyone.
+    setups = [s for s in native.setups if level_of(s) != "S0"]
+    said, known = [], [s for s in setups if s in native.optimum]
     if known:
-        shares = ", ".join(
+        shares = "; ".join(
             f"{name} {100 * np.mean([_share(native, name, s) for s in known]):.1f} %"
-            for name in native.trained
+            for name in native.contestants
+            if name not in but
         )
         said.append(
-            f"Own noise for every episode: mean share of the optimal return over "
-            f"{len(known)} native setups: {shares}."
+            f"Own noise for every episode: mean share of the optimal return on the "
+            f"{len(known)} setups with S1–S3: {shares}."
         )
-    return said + _over_given(native)
+    return said + _over_given(native, setups)
 
 
-def _over_given(comparison: Comparison) -> list[str]:
+def _over_given(comparison: Comparison, setups: Sequence[str]) -> list[str]:
     """On how many setups each trained row surely has higher returns than all given."""
-    # On S0 every fire is put out by almost anyone.
-    setups = [s for s in comparison.setups if level_of(s) != "S0"]
     given = [n for n in comparison.contestants if n not in comparison.trained]
     if not setups or not given:
         return []

@@ -50,6 +50,7 @@ class Program:
 
     def after(self, update: int) -> list[Any]:
         """What learners are like when so many updates are done: shapes, no numbers."""
+        # Not `start`: what its threads do is not part of the trace.
         learners = jax.eval_shape(lambda: [group.start() for group in self.groups])
         chosen = update >= self.config.learning.auditions
         return [learner[:1] if chosen else learner for learner in learners]
@@ -270,8 +271,8 @@ def _games(
     parts = []
     for setup in setups:
         games = repeated(setup.game(rows))
-        if config.anywhere and setup.config:  # refused where there is no map
-            games = laid_anew(games, random)
+        if config.anywhere:
+            games = laid_anew(games, setup.config, random)
         if config.noise == "paper":
             noisy = with_paper_noise(games, setup.config)
             games = ReplayedNoise(games, repeated(noisy.record))

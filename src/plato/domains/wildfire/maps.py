@@ -10,19 +10,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
 
 ROOM = 6
 """Coordinates end below this, or where a map does that is larger."""
 
 
-def laid_anew(games: Wildfire, random: np.random.Generator) -> Wildfire:
-    """Stacked games, each on its own map of all that it could be as well."""
-    positions = np.array(games.rules.position)
-    cells = np.array(games.rules.cell)
-    for agents, fires in zip(positions, cells, strict=True):
-        places = _laid(np.concatenate([agents, fires]), random)
-        agents[:], fires[:] = np.split(places, [len(agents)])
+def laid_anew(
+    games: Wildfire, config: WildfireConfig, random: np.random.Generator
+) -> Wildfire:
+    """Stacked games of a configuration, each on its own map of all that it could be."""
+    positions, cells = np.array(games.rules.position), np.array(games.rules.cell)
+    team, fires = len(config.agent.agents), len(config.fire_cells)
+    for agent, cell in zip(positions, cells, strict=True):  # rows beyond are empty
+        places = _laid(np.concatenate([agent[:team], cell[:fires]]), random)
+        agent[:team], cell[:fires] = np.split(places, [team])
     places = (jnp.asarray(positions), jnp.asarray(cells))
     return eqx.tree_at(lambda g: (g.rules.position, g.rules.cell), games, places)
 
