@@ -248,6 +248,7 @@ class Train(CommonSettings):
     def _folder(self) -> "RunFolder":
         from plato.configuration import read_toml
         from plato.domains.setups import load_setup
+        from plato.learners.program import Program
         from plato.runs.folder import RunFolder
 
         if self.resume is not None:
@@ -261,7 +262,11 @@ class Train(CommonSettings):
             config = TrainConfig(setups=self.setup, **settings)
         else:
             raise PlatoError("Name at least one --setup, or a --config, or a --resume.")
-        names = [load_setup(name).name for name in config.setups]
+        setups = {name: load_setup(name) for name in config.setups}
+        names = [setup.name for setup in setups.values()]
+        Program(
+            config, setups
+        )  # refuses what cannot be trained; then no folder is left
         default = Path("runs") / (
             names[0].replace(":", "-") if len(names) == 1 else f"{len(names)}-setups"
         )
