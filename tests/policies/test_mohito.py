@@ -13,6 +13,7 @@ from plato.game import Observation
 from plato.learners.exploration import Explorer
 from plato.policies.hypergraph import (
     Graph,
+    Hearers,
     Layout,
     critic_graph,
     observation_graphs,
@@ -52,8 +53,21 @@ DRAWN_FEATURES = Features(agent=3, task=2, actions=2)
 def edges_of(graph: Graph) -> set[tuple[int, int]]:
     """(from, to) of every edge of one graph."""
     edges = {(int(j), int(i)) for i, j in np.argwhere(np.asarray(graph.edges))}
-    assert {to for _, to in edges} <= set(graph.pointed_at)
+    assert edges <= {(source, to) for to, source in looked_at(graph)}
     return edges
+
+
+def looked_at(graph: Graph) -> list[tuple[int, int]]:
+    """(to, from) of the pairs of nodes that attention gives scores to."""
+    pairs = [
+        (to, source)
+        for group in graph.hearers
+        for to, own in zip(group.nodes, group.own, strict=True)
+        for source in (*group.common, *own)
+    ]
+    assert len(pairs) == len(set(pairs)), "a node that is heard twice counts twice"
+    assert {(to, to) for to, _ in pairs} <= set(pairs)
+    return pairs
 
 
 def one(graphs: Graph, index: int) -> Graph:
@@ -127,11 +141,16 @@ def random_graph(seed: int, nodes: int = 7, size: int = 3) -> Graph:
     random = np.random.default_rng(seed)
     valid = random.random(nodes) < 0.7
     edges = (random.random((nodes, nodes)) < 0.4) & valid[:, None] & valid[None, :]
-    edges[[1, 4]] = False  # to these no edge leads
+    # Nodes 1 and 4 only speak; 2 and 5 hear 0, 1, 2 and 5 and one more each.
+    hearers = (
+        Hearers((0, 3, 6), tuple(range(nodes)), ((), (), ())),
+        Hearers((2, 5), (0, 1, 2, 5), ((3,), (6,))),
+    )
+    edges[[1, 4]] = False
+    edges[2, [4, 6]] = edges[5, [3, 4]] = False
     features = random.normal(size=(nodes, size)).astype(np.float32)
-    pointed_at = tuple(i for i in range(nodes) if i not in (1, 4))
     arrays = jnp.asarray(features), jnp.asarray(valid), jnp.asarray(edges)
-    return Graph(*arrays, pointed_at)
+    return Graph(*arrays, hearers)
 
 
 @pytest.mark.parametrize("seed", range(5))

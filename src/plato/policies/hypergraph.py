@@ -11,6 +11,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from plato.game import NOOP, Observation
@@ -66,9 +67,44 @@ class Layout(NamedTuple):
         return self.myself + 1
 
     @property
-    def pointed_at(self) -> tuple[int, ...]:
-        """Nodes that edges lead to: tasks, verbs and others only speak."""
-        return (*range(self.hyperedges.stop), self.myself)
+    def hearers(self) -> tuple["Hearers", ...]:
+        """Of an observation graph: its hyperedges and its self."""
+        hyperedges, myself = tuple(range(self.hyperedges.stop)), (self.myself,)
+        parts = tuple((node, *self.parts_of(node)) for node in hyperedges)
+        spoken_to = range(self.task_nodes.start, self.task_nodes.stop)
+        others = range(self.others.start, self.others.stop)
+        return (
+            Hearers(hyperedges, (), parts),
+            Hearers(myself, (*spoken_to, *others, *myself), ((),)),
+        )
+
+    @property
+    def critic_hearers(self) -> tuple["Hearers", ...]:
+        """Of the critics' graph: hyperedges hear all of their kind, and so do selves."""
+        first = tuple(self.critic_nodes * agent for agent in range(self.agents))
+        last = self.critic_nodes - 1
+        of_one = range(self.hyperedges.stop)
+        parts = [(*self.parts_of(node)[:2], last) for node in of_one]
+        tasks = range(self.task_nodes.start, self.task_nodes.stop)
+        hyperedges = tuple(at + node for at in first for node in of_one)
+        selves = tuple(at + last for at in first)
+        return (
+            Hearers(
+                hyperedges,
+                hyperedges,
+                tuple(tuple(at + node for node in own) for at in first for own in parts),
+            ),
+            Hearers(
+                selves, selves, tuple(tuple(at + node for node in tasks) for at in first)
+            ),
+        )
+
+    def parts_of(self, hyperedge: int) -> tuple[int, int, int]:
+        """The task, the verb and the agent that a hyperedge is made of."""
+        task, verb = divmod(hyperedge, self.actions)
+        if hyperedge == self.hyperedges.stop - 1:
+            task, verb = self.tasks, self.actions
+        return self.task_nodes.start + task, self.verbs.start + verb, self.myself
 
     @property
     def critic_nodes(self) -> int:
@@ -84,6 +120,20 @@ class Layout(NamedTuple):
         return jnp.roll(hyperedges, 1)
 
 
+class Hearers(NamedTuple):
+    """Nodes that edges may lead to, and the nodes that these may come from.
+
+    All others only speak. Most pairs of nodes can have no edge, whatever there is, and
+    attention does not look at them.
+    """
+
+    nodes: tuple[int, ...]
+    common: tuple[int, ...]
+    """What each of them may hear; this or `own` has the node itself."""
+    own: tuple[tuple[int, ...], ...]
+    """What only that one may hear, equally many for each."""
+
+
 class Graph(eqx.Module):
     """A directed graph with features; several, with axes in front."""
 
@@ -91,8 +141,8 @@ class Graph(eqx.Module):
     valid: Bool[Array, "*graph node"]
     edges: Bool[Array, "*graph node node"]
     """From the node of the second axis to that of the first; without self-loops."""
-    pointed_at: tuple[int, ...] = eqx.field(static=True)
-    """The nodes that any edge may lead to."""
+    hearers: tuple[Hearers, ...] = eqx.field(static=True)
+    """Where edges may be."""
 
 
 class CriticGraph(eqx.Module):
@@ -141,7 +191,7 @@ def observation_graph(seen: Observation, agent: Int[Array, ""]) -> Graph:
     edges = _edges(layout, offered)
     edges &= valid[:, None] & valid[None, :]
     nodes = jnp.where(valid[:, None], _nodes(seen, agent, layout), 0.0)
-    return Graph(nodes, valid, edges, layout.pointed_at)
+    return Graph(nodes, valid, edges, layout.hearers)
 
 
 def _nodes(
@@ -172,18 +222,12 @@ def _edges(
     layout: Layout, offered: Bool[Array, "task action"]
 ) -> Bool[Array, "node node"]:
     """Agent, task and verb to hyperedge; teammates and tasks out of reach to self."""
-    fights = jnp.arange(layout.hyperedges.stop - 1)
-    task_of = jnp.append(fights // layout.actions, layout.tasks)
-    verb_of = jnp.append(fights % layout.actions, layout.actions)
-    about = task_of[:, None] == jnp.arange(layout.tasks + 1)[None, :]
-    by = verb_of[:, None] == jnp.arange(layout.actions + 1)[None, :]
+    fixed = np.zeros((layout.nodes, layout.nodes), bool)
+    for hyperedge in range(layout.hyperedges.stop):
+        fixed[hyperedge, layout.parts_of(hyperedge)] = True
+    fixed[layout.myself, layout.others] = True
     out_of_reach = jnp.append(~offered.any(axis=1), False)
-    edges = jnp.zeros((layout.nodes, layout.nodes), bool)
-    edges = edges.at[layout.hyperedges, layout.myself].set(True)
-    edges = edges.at[layout.hyperedges, layout.task_nodes].set(about)
-    edges = edges.at[layout.hyperedges, layout.verbs].set(by)
-    edges = edges.at[layout.myself, layout.others].set(True)
-    return edges.at[layout.myself, layout.task_nodes].set(out_of_reach)
+    return jnp.asarray(fixed).at[layout.myself, layout.task_nodes].set(out_of_reach)
 
 
 def critic_graph(
@@ -217,10 +261,9 @@ def critic_graph(
     edges &= flat[:, None] & flat[None, :] & ~jnp.eye(flat.shape[0], dtype=bool)
 
     others = jnp.sum(graphs.valid[:, layout.others], axis=1) * members
-    of_one = (*range(spread), nodes - 1)
-    pointed_at = tuple(agent * nodes + i for agent in range(agents) for i in of_one)
+    features = features.reshape(agents * nodes, -1)
     return CriticGraph(
-        graph=Graph(features.reshape(agents * nodes, -1), flat, edges, pointed_at),
+        graph=Graph(features, flat, edges, layout.critic_hearers),
         hyperedges=nodes * jnp.arange(agents),
         members=members,
         left_out=jnp.cumsum(others) - others,

@@ -17,6 +17,7 @@ from plato.policies.hypergraph import (
     HYPEREDGE,
     CriticGraph,
     Graph,
+    Hearers,
     Layout,
     graph_features,
     observation_graphs,
@@ -68,20 +69,60 @@ class Attention(eqx.Module):
 
         What no edge leads to attends to itself alone; scores are for the others.
         """
-        count, rows = nodes.shape[0], np.asarray(graph.pointed_at, int)
-        valid, edges = graph.valid, graph.edges[rows]
-        to = jnp.einsum("ni,iho->nho", nodes[rows], self.to) + self.to_bias[None]
         source = jnp.einsum("ni,iho->nho", nodes, self.source) + self.source_bias[None]
-        scores = pair_scores(to, source, self.score)
-        itself = np.eye(count, dtype=bool)[rows]
-        mask = (edges | itself) & valid[rows][:, None] & valid[None, :]
-        weights = masked_softmax(scores, jnp.broadcast_to(mask[None], scores.shape))
-        read = jnp.einsum("hij,jho->iho", weights, source)
+        read = [self._read(graph, nodes, source, group) for group in graph.hearers]
         # A row of what was read where there is one, else the node's own.
+        count = nodes.shape[0]
+        rows = [row for group in graph.hearers for row in group.nodes]
         place = np.arange(len(rows), len(rows) + count)
         place[rows] = np.arange(len(rows))
-        heard = jnp.concatenate([read, source])[place] + self.bias[None]
-        return jnp.where(valid[:, None], heard.reshape(count, -1), 0.0)
+        heard = jnp.concatenate([*read, source])[place] + self.bias[None]
+        return jnp.where(graph.valid[:, None], heard.reshape(count, -1), 0.0)
+
+    def _read(
+        self,
+        graph: Graph,
+        nodes: Float[Array, "node in"],
+        source: Float[Array, "node head out"],
+        group: Hearers,
+    ) -> Float[Array, "row head out"]:
+        """What some of the nodes hear, each by what it finds in the others."""
+        rows, common = np.asarray(group.nodes, int), np.asarray(group.common, int)
+        own = np.asarray(group.own, int).reshape(len(rows), -1)
+        to = jnp.einsum("ni,iho->nho", nodes[rows], self.to) + self.to_bias[None]
+        shared, near = source[common], picked(source, own)
+        scores = [pair_scores(to, shared, self.score), own_scores(to, near, self.score)]
+        heard = np.hstack([np.broadcast_to(common, (len(rows), len(common))), own])
+        there = graph.edges[rows[:, None], heard] | (heard == rows[:, None])
+        mask = there & graph.valid[rows][:, None] & graph.valid[heard]
+        weights = jnp.concatenate(scores, axis=2)
+        weights = masked_softmax(weights, jnp.broadcast_to(mask[None], weights.shape))
+        of_common, of_own = jnp.split(weights, [len(common)], axis=2)
+        read = jnp.einsum("hij,jho->iho", of_common, shared)
+        return read + jnp.einsum("hik,ikho->iho", of_own, near)
+
+
+def picked(
+    source: Float[Array, "node head out"], own: np.ndarray
+) -> Float[Array, "row own head out"]:
+    """The features of the nodes that each row has to itself.
+
+    As a product on an accelerator: the gradient of picking adds up in no fixed order.
+    """
+    if jax.default_backend() == "cpu":
+        return source[own]
+    chosen = np.eye(source.shape[0], dtype=np.float32)[own]
+    return jnp.einsum("ikn,nho->ikho", chosen, source, precision="highest")
+
+
+def own_scores(
+    to: Float[Array, "row head out"],
+    near: Float[Array, "row own head out"],
+    score: Float[Array, "head out"],
+) -> Float[Array, "head row own"]:
+    """What each row finds in the nodes that it has to itself."""
+    mixed = jax.nn.leaky_relu(to[:, None] + near, ATTENTION_SLOPE)
+    return jnp.einsum("ikho,ho->hik", mixed, score)
 
 
 def pair_scores(

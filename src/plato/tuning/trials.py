@@ -1,7 +1,10 @@
 """Trials: short trainings, side by side in one program where their shapes agree."""
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +16,7 @@ from plato.evaluation.named import acting
 from plato.evaluation.protocols import VALIDATION
 from plato.learners.config import MethodName, TrainConfig
 from plato.learners.program import Group
+from plato.policies.policy import Policy
 from plato.tuning.spaces import SPACES, Range, configuration
 
 Found = Mapping[str, float]
@@ -37,10 +41,16 @@ def scores(
     together: dict[TrainConfig, list[int]] = {}
     for i, config in enumerate(configs):
         together.setdefault(_shape(config, numbers), []).append(i)
-    result = np.full(len(trials), np.nan)
-    for members in together.values():
+
+    def trained(members: list[int]) -> list[Policy[Any]]:
         values = {name: [trials[i][name] for i in members] for name in numbers}
-        found = _train(configs[members[0]], setup, values)
+        return _train(configs[members[0]], setup, values)
+
+    # Programs of different shapes are compiled and run side by side, one to a core.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        policies = list(pool.map(trained, together.values()))
+    result = np.full(len(trials), np.nan)
+    for members, found in zip(together.values(), policies, strict=True):
         result[members] = [_score(policy, setup, validation) for policy in found]
     return result.tolist()
 
