@@ -181,3 +181,21 @@ def whole_number(name: str, value: Any, least: int, most: int = 2**32) -> None:
         raise PlatoError(f"{name} must be a whole number, not {value!r}.")
     if not least <= int(value) <= most:
         raise PlatoError(f"{name} must be from {least} to {most}, not {value}.")
+
+
+def real_number(
+    name: str,
+    value: Any,
+    least: float = 0.0,
+    most: float = _LARGEST[float],
+    *,
+    above: bool = False,
+) -> None:
+    """Refuses what is not a number within its bounds; `above` leaves out the least."""
+    fits = isinstance(value, numbers.Real) and least <= value <= most
+    if fits and not (above and value == least):
+        return
+    bounds = f"{'above' if above else 'at least'} {least:g}"
+    if most < _LARGEST[float]:
+        bounds += f" and at most {most:g}"
+    raise PlatoError(f"{name} must be {bounds}, not {value}.")

@@ -236,9 +236,13 @@ def test_train_takes_a_configuration_and_resumes(plato, tmp_path):
     elsewhere = ("--setup", "wildfire-2x3-S0", "--out", "third")
     assert plato("train", "--config", "first/config.toml", *elsewhere).returncode == 0
     assert (tmp_path / "third/checkpoints/wildfire-2x3-S0-seed42").is_dir()
-    resumed = plato("train", "--resume", "first")  # finished: evaluates again
-    assert resumed.returncode == 0
-    assert "plato seed 42" in resumed.stdout
+    the_same = (*SMALL, "--out", "first", "--paper-form")
+    for again in (("--resume", "first"), the_same):  # finished: evaluates again
+        resumed = plato("train", *again)
+        assert resumed.returncode == 0
+        assert "plato seed 42" in resumed.stdout
+    other = plato("train", "--resume", "first", "--seeds", 3, "--hidden", 4)
+    refused(other, "--resume reads all settings from a file", "(seeds, networks)")
 
 
 def test_wrong_trainings_are_refused(plato, tmp_path):

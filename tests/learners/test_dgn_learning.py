@@ -174,5 +174,7 @@ def test_it_learns():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(PlatoError, match="memory must be from 1200"):
         DgnLearning(memory=100)
-    with pytest.raises(PlatoError, match="epsilon_fall must be a part"):
+    with pytest.raises(PlatoError, match="epsilon_fall must be above 0 and at most 1"):
         DgnLearning(epsilon_fall=1.5)
+    with pytest.raises(PlatoError, match="nothing would be learned"):
+        DgnLearning(games=4, steps=10, updates=3)

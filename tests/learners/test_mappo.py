@@ -1,5 +1,6 @@
 """Losses, scales and sequences against small computations of their own."""
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -277,6 +278,33 @@ def test_spare_rows_do_not_change_what_is_learned():
 def test_what_does_not_fit_is_refused(fields, words):
     with pytest.raises(PlatoError, match=words):
         TrainConfig(**({"setups": ("wildfire-3x3-S3",)} | fields))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"gamma": 1.5}, "gamma must be at least 0 and at most 1, not 1.5"),
+        ({"lam": math.nan}, "lam must be .*, not nan"),
+        ({"actor_rate": -1.0}, "actor_rate must be at least 0, not -1.0"),
+        ({"critic_rate": math.inf}, "critic_rate must be at least 0, not inf"),
+        ({"clip": 0.0}, "clip must be above 0, not 0.0"),
+        ({"restart": 2.0}, "restart must be"),
+        ({"entropy_end": 0.0}, "entropy=0.05 cannot fall geometrically to"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(settings, words):
+    with pytest.raises(PlatoError, match=words):
+        MappoConfig(**settings)
+
+
+def test_an_entropy_bonus_may_fall_to_nothing_or_come_from_it():
+    for first, last in ((0.1, 0.0), (0.0, 0.1), (0.1, 0.05)):
+        config = MappoConfig(entropy=first, entropy_end=last, entropy_fall="linear")
+        found = [
+            float(Rates.at("linear", Hyper.of(config), jnp.asarray(part)).entropy)
+            for part in (0.0, 0.5, 1.0)
+        ]
+        np.testing.assert_allclose(found, [first, (first + last) / 2, last], atol=1e-7)
 
 
 def test_batches_know_their_form():

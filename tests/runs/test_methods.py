@@ -31,7 +31,7 @@ SMALL = {
     ),
     "mohito": (
         MohitoConfig(hidden=4, layers=2, heads=1),
-        MohitoLearning(games=2, steps=5, updates=4, batch=4, memory=20),
+        MohitoLearning(games=2, steps=5, updates=4, batch=4, memory=20, warm_up=15),
     ),
 }
 

@@ -2,11 +2,13 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -268,6 +270,16 @@ def test_a_folder_that_holds_a_run_is_not_touched(finished):
     with pytest.raises(PlatoError, match="holds a run already"):
         RunFolder.create(finished.path, SMALL)
     assert contents(finished) == before
+
+
+def test_a_run_does_not_go_on_with_another_game(finished, tmp_path):
+    folder = RunFolder(Path(shutil.copytree(finished.path, tmp_path / "copy")))
+    games = folder.path / "games.json"
+    noted = json.loads(games.read_text())
+    assert noted == {name: plato.load_setup(name).digest for name in SMALL.setups}
+    games.write_text(json.dumps(dict.fromkeys(noted, "of another day")))
+    with pytest.raises(PlatoError, match=r"is not the game that .*copy was begun with"):
+        train(folder)
 
 
 def test_what_is_not_a_run_is_refused(tmp_path):

@@ -252,8 +252,10 @@ class Train(CommonSettings):
         from plato.runs.folder import RunFolder
 
         if self.resume is not None:
+            self._refuse_beside("resume")
             return RunFolder(self.resume)
         if self.config is not None:
+            self._refuse_beside("config", "setup", "out")
             config = TrainConfig.from_mapping(self._settings(read_toml(self.config)))
         elif self.setup:
             settings = {f.name: getattr(self, f.name) for f in fields(TrainSettings)}
@@ -264,15 +266,32 @@ class Train(CommonSettings):
             raise PlatoError("Name at least one --setup, or a --config, or a --resume.")
         setups = {name: load_setup(name) for name in config.setups}
         names = [setup.name for setup in setups.values()]
-        Program(
-            config, setups
-        )  # refuses what cannot be trained; then no folder is left
+        # Refuses what cannot be trained; then no folder is left behind.
+        Program(config, setups).after(0)
         default = Path("runs") / (
             names[0].replace(":", "-") if len(names) == 1 else f"{len(names)}-setups"
         )
         if config.method != "plato":
             default = default.with_name(f"{default.name}-{config.method}")
-        return RunFolder.create(self.out or default, config)
+        path = self.out or default
+        if (path / "config.toml").exists() and RunFolder(path).config() == config:
+            return RunFolder(path)  # the same command again goes on
+        return RunFolder.create(path, config)
+
+    def _refuse_beside(self, flag: str, *read: str) -> None:
+        """Refuses settings that would not be read beside those of a file."""
+        plain = type(self)()
+        given = [
+            f.name
+            for f in fields(self)
+            if f.name not in (flag, *read)
+            and getattr(self, f.name) != getattr(plain, f.name)
+        ]
+        if given:
+            raise PlatoError(
+                f"--{flag} reads all settings from a file; leave out what was given "
+                f"beside it ({', '.join(given)})."
+            )
 
     def _settings(self, read: dict[str, Any]) -> dict[str, Any]:
         """What a file says, for the setups that were named beside it, if any were."""

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from plato.evaluation.protocols import Protocol
+from plato.learners.baseline_configs import DgnLearning, MohitoLearning
 from plato.learners.config import RunName, TrainConfig, TrainSettings
 
 LATER = {"anywhere": False}
@@ -117,5 +118,8 @@ class Cell:
 
 def shortened(settings: TrainSettings, part: float) -> TrainSettings:
     """The same training with a part of its updates: for trying things out."""
-    updates = max(round(part * settings.learning.updates), 6)
-    return replace(settings, learning=replace(settings.learning, updates=updates))
+    learning = settings.learning
+    changed = {"updates": max(round(part * learning.updates), 6)}
+    if isinstance(learning, DgnLearning | MohitoLearning):
+        changed["warm_up"] = round(part * learning.warm_up)
+    return replace(settings, learning=replace(learning, **changed))

@@ -8,7 +8,7 @@ what these count in steps (memory, exploration) is stretched alike.
 
 from dataclasses import dataclass
 
-from plato.configuration import whole_number
+from plato.configuration import real_number, whole_number
 from plato.errors import PlatoError
 from plato.learners.budget import Budget
 
@@ -18,8 +18,8 @@ class DicgLearning(Budget):
     """How DICG learns: PPO on joint actions."""
 
     games: int = 12
-    """Games played side by side: 1,200 steps an update, the paper's batch of 1,024 in
-    whole episodes."""
+    """Games played side by side: 1,200 steps an update, the paper's batch of 1,024
+    rounded up to the length of whole episodes."""
     steps: int = 100
     """Steps of each game between two updates."""
     updates: int = 1000
@@ -46,6 +46,12 @@ class DicgLearning(Budget):
         super().__post_init__()
         for name in ("epochs", "minibatches"):
             whole_number(name, getattr(self, name), 1)
+        for name in ("gamma", "lam"):
+            real_number(name, getattr(self, name), most=1)
+        for name in ("entropy", "rate"):
+            real_number(name, getattr(self, name))
+        for name in ("clip", "max_norm", "adam_epsilon"):
+            real_number(name, getattr(self, name), above=True)
         if self.games % self.minibatches:
             raise PlatoError(
                 f"minibatches={self.minibatches} does not divide the {self.games} "
@@ -93,13 +99,16 @@ class DgnLearning(Budget):
         super().__post_init__()
         for name in ("gradients", "batch"):
             whole_number(name, getattr(self, name), 1)
-        whole_number("warm_up", self.warm_up, 0)
+        for name in ("gamma", "epsilon", "epsilon_end"):
+            real_number(name, getattr(self, name), most=1)
+        for name in ("epsilon_fall", "target_rate"):
+            real_number(name, getattr(self, name), most=1, above=True)
+        for name in ("relation", "rate"):
+            real_number(name, getattr(self, name))
+        for name in ("max_norm", "rmsprop_epsilon"):
+            real_number(name, getattr(self, name), above=True)
         whole_number("memory", self.memory, self.games * self.steps)
-        if not 0 < self.epsilon_fall <= 1:
-            raise PlatoError(
-                f"epsilon_fall must be a part of the training, above 0 and up to 1, "
-                f"not {self.epsilon_fall}."
-            )
+        check_warm_up(self, self.warm_up)
 
 
 @dataclass(frozen=True)
@@ -144,7 +153,23 @@ class MohitoLearning(Budget):
         super().__post_init__()
         for name in ("gradients", "batch", "target_every"):
             whole_number(name, getattr(self, name), 1)
-        whole_number("warm_up", self.warm_up, 0)
+        for name in ("gamma", "epsilon", "epsilon_end"):
+            real_number(name, getattr(self, name), most=1)
+        real_number("target_rate", self.target_rate, most=1, above=True)
+        for name in ("actor_rate", "critic_rate"):
+            real_number(name, getattr(self, name))
+        for name in ("epsilon_life", "max_norm", "adam_epsilon"):
+            real_number(name, getattr(self, name), above=True)
         whole_number("memory", self.memory, self.games * self.steps)
-        if self.epsilon_life <= 0:
-            raise PlatoError(f"epsilon_life must be above 0, not {self.epsilon_life}.")
+        check_warm_up(self, self.warm_up)
+
+
+def check_warm_up(budget: Budget, warm_up: int) -> None:
+    """Refuses a training that is over before it has begun to learn."""
+    whole_number("warm_up", warm_up, 0)
+    steps = budget.updates * budget.games * budget.steps
+    if warm_up > steps:
+        raise PlatoError(
+            f"warm_up={warm_up} steps are more than the {steps} that are played in "
+            f"all: nothing would be learned; lower it, or train longer."
+        )

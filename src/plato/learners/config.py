@@ -5,7 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from plato.configuration import from_mapping, to_mapping, whole_number
+from plato.configuration import (
+    from_mapping,
+    real_number,
+    to_mapping,
+    whole_number,
+)
 from plato.errors import PlatoError
 from plato.learners.baseline_configs import DgnLearning, DicgLearning, MohitoLearning
 from plato.learners.budget import Budget
@@ -66,6 +71,20 @@ class MappoConfig(Budget):
         super().__post_init__()
         for name in ("epochs", "minibatches"):
             whole_number(name, getattr(self, name), 1)
+        for name in ("gamma", "lam", "rate_end", "restart"):
+            real_number(name, getattr(self, name), most=1)
+        for name in ("entropy", "entropy_end", "actor_rate", "critic_rate"):
+            real_number(name, getattr(self, name))
+        for name in ("clip", "max_norm", "adam_epsilon"):
+            real_number(name, getattr(self, name), above=True)
+        if self.entropy_fall == "geometric" and bool(self.entropy) != bool(
+            self.entropy_end
+        ):
+            raise PlatoError(
+                f"entropy={self.entropy} cannot fall geometrically to "
+                f"entropy_end={self.entropy_end}; choose two numbers above 0, or "
+                f"entropy_fall linear."
+            )
 
 
 Networks: TypeAlias = ActorConfig | DicgConfig | DgnConfig | MohitoConfig

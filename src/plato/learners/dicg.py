@@ -94,7 +94,7 @@ def update_dicg(
         config.steps,
     )
     batch = prepare_dicg(config, learner.networks, stage, experience)
-    # One order for all epochs: whole trajectories, always in the same company.
+    # One order for all epochs: games as a whole, always in the same company.
     order = jax.random.permutation(jax.random.fold_in(key, number), config.games)
     groups = jnp.tile(order.reshape(config.minibatches, -1), (config.epochs, 1))
     step = partial(_gradient_step, config, batch)

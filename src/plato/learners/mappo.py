@@ -170,9 +170,12 @@ class Rates(eqx.Module):
         """Rates when a part `progress` of the training is done."""
         decline = 1 - (1 - hyper.rate_end) * progress
         left = hyper.entropy_end / jnp.maximum(hyper.entropy, 1e-12)
-        falls = {"geometric": left**progress, "linear": 1 - (1 - left) * progress}
+        entropies = {
+            "geometric": hyper.entropy * left**progress,
+            "linear": hyper.entropy * (1 - progress) + hyper.entropy_end * progress,
+        }
         return cls(
-            entropy=hyper.entropy * falls[fall],
+            entropy=entropies[fall],
             actor=hyper.actor_rate * decline,
             critic=hyper.critic_rate * decline,
             restart=hyper.restart * (1 - progress),

@@ -80,7 +80,7 @@ class Layout(NamedTuple):
 
     @property
     def critic_hearers(self) -> tuple["Hearers", ...]:
-        """Of the critics' graph: hyperedges hear all of their kind, and so do selves."""
+        """Of the critics' graph: hyperedges hear their kind, and so do selves."""
         first = tuple(self.critic_nodes * agent for agent in range(self.agents))
         last = self.critic_nodes - 1
         of_one = range(self.hyperedges.stop)
@@ -88,15 +88,11 @@ class Layout(NamedTuple):
         tasks = range(self.task_nodes.start, self.task_nodes.stop)
         hyperedges = tuple(at + node for at in first for node in of_one)
         selves = tuple(at + last for at in first)
+        made_of = [[at + node for node in own] for at in first for own in parts]
+        known = [[at + node for node in tasks] for at in first]
         return (
-            Hearers(
-                hyperedges,
-                hyperedges,
-                tuple(tuple(at + node for node in own) for at in first for own in parts),
-            ),
-            Hearers(
-                selves, selves, tuple(tuple(at + node for node in tasks) for at in first)
-            ),
+            Hearers(hyperedges, hyperedges, tuple(map(tuple, made_of))),
+            Hearers(selves, selves, tuple(map(tuple, known))),
         )
 
     def parts_of(self, hyperedge: int) -> tuple[int, int, int]:

@@ -2,6 +2,7 @@
 
 config.toml               everything the run depends on
 environment.json          versions and device it ran with
+games.json                digests of what it plays: a setup may be a file of one's own
 metrics/RUN.jsonl         one line for each update
 checkpoints/RUN/N.safetensors   the policy after N updates
 state.safetensors         all that is needed to go on
@@ -10,7 +11,7 @@ SUMMARY.md, summary.html, curve.png   written at the end
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ import numpy as np
 
 import plato
 from plato.configuration import read_toml, to_toml
+from plato.domains.setups import Setup
 from plato.errors import PlatoError
 from plato.files import held, write_json, write_text
 from plato.learners.config import RunName, TrainConfig
@@ -44,10 +46,10 @@ class RunFolder:
                 f"{path}: holds a run already; continue it with "
                 f"`plato train --resume {path}`, or choose another --out."
             )
-        folder = cls(path)
-        write_text(path / "config.toml", to_toml(config.to_mapping()))
         write_json(path / "environment.json", environment())
-        return folder
+        # Last: it is what makes a folder that of a run.
+        write_text(path / "config.toml", to_toml(config.to_mapping()))
+        return cls(path)
 
     def config(self) -> TrainConfig:
         """The configuration the run was begun with."""
@@ -60,6 +62,21 @@ class RunFolder:
             return TrainConfig.from_mapping(read_toml(path))
         except PlatoError as error:
             raise PlatoError(f"{path}: {error}") from None
+
+    def same_games(self, setups: Mapping[str, Setup]) -> None:
+        """Notes what the run plays; later, refuses to go on with anything else."""
+        path = self.path / "games.json"
+        found = {name: setup.digest for name, setup in setups.items()}
+        if not path.exists():
+            write_json(path, found)
+            return
+        before = json.loads(path.read_text())
+        for name, digest in found.items():
+            if before.get(name) != digest:
+                raise PlatoError(
+                    f"{name}: is not the game that {self.path} was begun with; restore "
+                    f"it, or begin a new run with another --out."
+                )
 
     def held(self) -> AbstractContextManager[None]:
         """Keeps other processes from training here, and removes what one left half."""

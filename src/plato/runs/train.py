@@ -49,6 +49,7 @@ def train(folder: RunFolder, report: Report = lambda progress: None) -> bool:
 
 def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
     setups = {name: load_setup(name) for name in config.setups}
+    folder.same_games(setups)
     program = Program(config, setups)
     done = folder.updates_done()
     learner = folder.load_state(program.after(done)) if done else program.start()

@@ -5,6 +5,7 @@ weights, gradient clipping and exploration schedules bracket each method's defau
 not how far: here about one factor of three to ten to either side.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -94,9 +95,9 @@ def configuration(
     if isinstance(learning, MappoConfig):
         values |= {"games": batch // STEPS, "steps": STEPS, "minibatches": 4}
     elif isinstance(learning, DicgLearning):
-        # Whole episodes, as many as come next to it and divide into minibatches.
+        # As many whole episodes as fill it and divide into minibatches.
         parts = learning.minibatches
-        values["games"] = max(round(batch / learning.steps / parts), 1) * parts
+        values["games"] = math.ceil(batch / learning.steps / parts) * parts
     else:
         values["batch"] = batch
     # One beginning: all of a trial's steps go to the weights it is judged by.

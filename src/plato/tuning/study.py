@@ -9,6 +9,7 @@ trials.csv       all finished trials, one a line
 
 import csv
 import io
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from plato.configuration import to_toml, whole_number
 from plato.domains.setups import load_setup
 from plato.errors import PlatoError
-from plato.files import held, write_text
+from plato.files import held, writable, write_text
 from plato.learners.config import MethodName
 from plato.tuning.spaces import SPACES, Choice, configuration
 from plato.tuning.trials import scores
@@ -78,8 +79,9 @@ def search(
     """
     optuna = _optuna()
     setup = load_setup(plan.setup)
-    steps = plan.episodes * setup.config.max_steps
-    folder.mkdir(parents=True, exist_ok=True)
+    steps = plan.episodes * int(setup.game().horizon)
+    _refuse_what_cannot_be_tried(plan, steps)
+    writable(folder / "study.journal")
     with held(folder, "searched"):
         study = _open(optuna, plan, folder)
         standing = _standing(study, [])
@@ -109,6 +111,15 @@ def search(
             _write(plan, folder, study, steps)
             report(standing)
     return standing
+
+
+def _refuse_what_cannot_be_tried(plan: Plan, steps: int) -> None:
+    """Before anything is written: a budget that some trial could not be done with."""
+    space = SPACES[plan.method].items()
+    sizes = [of.sizes if isinstance(of, Choice) else (of.low,) for _, of in space]
+    for values in itertools.product(*sizes):
+        found = dict(zip(SPACES[plan.method], values, strict=True))
+        configuration(plan.method, plan.setup, found, steps=steps, seed=plan.seed)
 
 
 def _optuna() -> Any:

@@ -1,9 +1,8 @@
 """Trials: short trainings, side by side in one program where their shapes agree."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -38,9 +37,9 @@ def scores(
         for found in trials
     ]
     numbers = [name for name, of in SPACES[method].items() if isinstance(of, Range)]
-    together: dict[TrainConfig, list[int]] = {}
+    together: dict[Hashable, list[int]] = {}
     for i, config in enumerate(configs):
-        together.setdefault(_shape(config, numbers), []).append(i)
+        together.setdefault(shape(config, numbers), []).append(i)
 
     def trained(members: list[int]) -> list[Policy[Any]]:
         values = {name: [trials[i][name] for i in members] for name in numbers}
@@ -55,10 +54,10 @@ def scores(
     return result.tolist()
 
 
-def _shape(config: TrainConfig, numbers: Sequence[str]) -> TrainConfig:
-    """The configuration without what programs can have as data."""
-    blank = replace(config.learning, **dict.fromkeys(numbers, 0.0))
-    return replace(config, learning=blank)
+def shape(config: TrainConfig, numbers: Sequence[str]) -> Hashable:
+    """What of a configuration programs cannot have as data."""
+    learning = vars(config.learning).items()
+    return config.networks, tuple((k, v) for k, v in learning if k not in numbers)
 
 
 def _train(config: TrainConfig, setup: Setup, values: Mapping[str, Sequence[float]]):
