@@ -192,7 +192,7 @@ def real_number(
     above: bool = False,
 ) -> None:
     """Refuses what is not a number within its bounds; `above` leaves out the least."""
-    fits = isinstance(value, numbers.Real) and least <= value <= most
+    fits = isinstance(value, numbers.Real) and least <= float(value) <= most
     if fits and not (above and value == least):
         return
     bounds = f"{'above' if above else 'at least'} {least:g}"
