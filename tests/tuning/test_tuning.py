@@ -110,10 +110,11 @@ def test_trials_are_trained_and_scored():
 
 @pytest.mark.parametrize("method", SPACES)
 def test_trials_that_differ_in_numbers_alone_share_a_program(method):
-    one = middle(method)
-    numbers = [name for name, of in SPACES[method].items() if isinstance(of, Range)]
-    other = one | {name: SPACES[method][name].high for name in numbers}
-    wider = one | {"hidden": SPACES[method]["hidden"].sizes[1]}
+    one, space = middle(method), SPACES[method]
+    highest = {k: of.high for k, of in space.items() if isinstance(of, Range)}
+    numbers, other = list(highest), one | highest
+    widths: Any = space["hidden"]
+    wider = one | {"hidden": widths.sizes[1]}
     one, other, wider = (
         shape(configuration(method, SETUP, found, steps=10**5, seed=1), numbers)
         for found in (one, other, wider)
