@@ -72,6 +72,19 @@ def test_damaged_results_are_put_aside(tmp_path, content):
     assert list(store.entries()) == []
 
 
+def test_a_single_wrong_bit_is_damage_too(tmp_path):
+    store, cell = Store(tmp_path), trained()
+    store.add(cell, entry(cell))
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    whole = path.read_bytes()
+    for place in range(10, len(whole)):  # all but the header, which may say anything
+        wrong = bytearray(whole)
+        wrong[place] ^= 0x10
+        path.write_bytes(wrong)
+        assert store.find(cell) is None
+    assert len(store.damaged) == len(whole) - 10
+
+
 def test_results_of_another_format_are_refused_and_stay(tmp_path):
     store, cell = Store(tmp_path), trained()
     made = entry(cell)

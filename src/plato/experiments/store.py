@@ -10,6 +10,7 @@ import fcntl
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ class Store:
                 raise ValueError("fields are missing")
         except FileNotFoundError:
             return None
-        except (OSError, EOFError, ValueError):
+        except (OSError, EOFError, ValueError, zlib.error):
             self._put_aside(path)
             return None
         if data["format"] != FORMAT:
