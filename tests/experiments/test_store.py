@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -82,7 +83,50 @@ def test_a_single_wrong_bit_is_damage_too(tmp_path):
         wrong[place] ^= 0x10
         path.write_bytes(wrong)
         assert store.find(cell) is None
-    assert len(store.damaged) == len(whole) - 10
+        assert not path.exists()
+    assert len(store.damaged) == 1  # each took the place of the one before
+
+
+def test_what_cannot_be_read_now_is_not_damaged(tmp_path):
+    store, cell = Store(tmp_path), trained()
+    path = tmp_path / "cells" / f"{cell.key}.json.gz"
+    path.mkdir(parents=True)
+    with pytest.raises(PlatoError, match=rf"{cell.fingerprint}.*cannot be read \("):
+        store.find(cell)
+    assert path.exists()
+    assert not store.damaged
+
+
+def test_damaged_results_of_a_store_that_is_only_read_stay(tmp_path):
+    store, cell = Store(tmp_path), trained()
+    store.add(cell, entry(cell))
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    path.write_bytes(b"")
+    (tmp_path / "damaged").write_text("in the way")
+    for _ in range(2):
+        assert store.find(cell) is None
+        assert list(store.entries()) == []
+        assert not store.has(cell)
+    assert store.damaged == [path]
+    assert path.exists()
+
+
+def test_two_processes_meet_a_damaged_result(tmp_path, monkeypatch):
+    store, cell = Store(tmp_path), trained()
+    store.add(cell, entry(cell))
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    path.write_bytes(b"")
+    replace_, moved = os.replace, []
+
+    def second(one, other):
+        replace_(one, other)  # the other process
+        moved.append(other)
+        replace_(one, other)
+
+    monkeypatch.setattr(os, "replace", second)
+    assert store.find(cell) is None
+    assert moved[0].exists()
+    assert not store.damaged  # the other one says so
 
 
 def test_results_of_another_format_are_refused_and_stay(tmp_path):

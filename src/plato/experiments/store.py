@@ -42,7 +42,9 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damaged: list[Path] = []
-        """Files that could not be read; they were moved aside."""
+        """Files that could not be read; they were moved aside where that is allowed."""
+        self._refused: dict[Path, tuple[int, int] | None] = {}
+        """Files that are still there and do not count."""
 
     @property
     def work(self) -> Path:
@@ -50,12 +52,13 @@ class Store:
         return self.path / "work"
 
     def has(self, cell: Cell) -> bool:
-        return self._file(cell).exists()
+        """Whether a cell is done, for all that is known without reading its file."""
+        path = self._file(cell)
+        return _stamp(path) not in (None, self._refused.get(path))
 
     def find(self, cell: Cell) -> Entry | None:
         """What came of a cell, if it is done and can be read."""
-        path = self._file(cell)
-        return self._read(path) if path.exists() else None
+        return self._read(self._file(cell))
 
     def entries(self) -> Iterator[Entry]:
         """Everything that is done."""
@@ -67,7 +70,7 @@ class Store:
     def add(self, cell: Cell, entry: Entry) -> None:
         """Keeps what came of a cell; what is there already stays as it is."""
         path = self._file(cell)
-        if path.exists():
+        if self.has(cell):
             return
         if entry.policy is not None:
             write_bytes(self.policy_file(cell), entry.policy)
@@ -108,13 +111,12 @@ class Store:
         return self.path / "cells" / f"{cell.key}.json.gz"
 
     def _read(self, path: Path) -> Entry | None:
-        try:
-            data = json.loads(gzip.decompress(path.read_bytes()))
-            if not isinstance(data, dict) or any(name not in data for name in _NEEDED):
-                raise ValueError("fields are missing")
-        except FileNotFoundError:
+        content = _content(path)
+        if content is None:
             return None
-        except (OSError, EOFError, ValueError, zlib.error):
+        try:
+            data = _decoded(content)
+        except (OSError, EOFError, ValueError, zlib.error):  # gzip's are OSErrors
             self._put_aside(path)
             return None
         if data["format"] != FORMAT:
@@ -127,6 +129,44 @@ class Store:
 
     def _put_aside(self, path: Path) -> None:
         aside = self.path / "damaged" / path.relative_to(self.path / "cells")
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(path, aside)
-        self.damaged.append(aside)
+        try:
+            _move(path, aside)
+        except FileNotFoundError:
+            return  # another process met it, too, and has moved it
+        except OSError:
+            self._refused[path] = _stamp(path)
+            aside = path  # a store that is only read stays as it is
+        if aside not in self.damaged:
+            self.damaged.append(aside)
+
+
+def _content(path: Path) -> bytes | None:
+    """What is in a file, if it is there. That it cannot be read now does not mean that
+    it is damaged."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PlatoError(f"{path}: cannot be read ({error.strerror}).") from None
+
+
+def _decoded(content: bytes) -> dict[str, Any]:
+    data = json.loads(gzip.decompress(content))
+    if not isinstance(data, dict) or any(name not in data for name in _NEEDED):
+        raise ValueError("fields are missing")
+    return data
+
+
+def _move(path: Path, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(path, to)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Tells a file from another one in its place; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
