@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 
 import pytest
-from small_cells import PLATO, SETTINGS, given, trained
+from small_cells import AWAY, HOME, PLATO, SETTINGS, given, trained
 
 from plato.errors import PlatoError
 from plato.experiments.cells import Row
@@ -20,7 +20,7 @@ def entry(cell, note: str = "first") -> Entry:
         "cell": cell.to_mapping(),
         "code": {"plato": "0"},
         "environment": {},
-        "episodes": {},
+        "episodes": {setup: {"return": [[0.5] * 6]} for setup in cell.plays},
         "note": note,
     }
     return Entry(cell.fingerprint, data, b"weights")
@@ -85,6 +85,30 @@ def test_a_single_wrong_bit_is_damage_too(tmp_path):
         assert store.find(cell) is None
         assert not path.exists()
     assert len(store.damaged) == 1  # each took the place of the one before
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"episodes": {}},
+        {"episodes": None},
+        {"episodes": {HOME: {"return": [[0.5] * 6]}}},  # it plays elsewhere, too
+        {"episodes": {HOME: {}, AWAY: {}}},
+        {"episodes": {s: {"return": [[0.5] * 6, [0.5]]} for s in (HOME, AWAY)}},
+        {"episodes": {s: {"return": [[0.5] * 6], "x": []} for s in (HOME, AWAY)}},
+        {"fingerprint": "another"},
+    ],
+)
+def test_results_that_are_not_all_of_a_cells_are_damaged(tmp_path, wrong):
+    store, cell = Store(tmp_path), trained()
+    made = entry(cell)
+    made.data.update(wrong)
+    store.add(cell, made)
+    assert store.find(cell) is None
+    assert not store.has(cell)
+    assert len(store.damaged) == 1
+    store.add(cell, entry(cell))
+    assert store.find(cell) is not None
 
 
 def test_what_cannot_be_read_now_is_not_damaged(tmp_path):

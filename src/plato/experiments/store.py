@@ -58,7 +58,7 @@ class Store:
 
     def find(self, cell: Cell) -> Entry | None:
         """What came of a cell, if it is done and can be read."""
-        return self._read(self._file(cell))
+        return self._read(self._file(cell), cell)
 
     def entries(self) -> Iterator[Entry]:
         """Everything that is done."""
@@ -110,21 +110,18 @@ class Store:
     def _file(self, cell: Cell) -> Path:
         return self.path / "cells" / f"{cell.key}.json.gz"
 
-    def _read(self, path: Path) -> Entry | None:
+    def _read(self, path: Path, cell: Cell | None = None) -> Entry | None:
+        """What a file holds; it must be all that came of the cell, if one is given."""
         content = _content(path)
         if content is None:
             return None
         try:
             data = _decoded(content)
+            _check_format(path, data)
+            _check_whole(data, cell)
         except (OSError, EOFError, ValueError, zlib.error):  # gzip's are OSErrors
             self._put_aside(path)
             return None
-        if data["format"] != FORMAT:
-            raise PlatoError(
-                f"{path}: is of format {data['format']}, and this version of PLATO "
-                f"reads format {FORMAT}; use the version that wrote it "
-                f"({data['code'].get('plato', 'unknown')}), or another --store."
-            )
         return Entry(data["fingerprint"], data)
 
     def _put_aside(self, path: Path) -> None:
@@ -156,6 +153,31 @@ def _decoded(content: bytes) -> dict[str, Any]:
     if not isinstance(data, dict) or any(name not in data for name in _NEEDED):
         raise ValueError("fields are missing")
     return data
+
+
+def _check_format(path: Path, data: dict[str, Any]) -> None:
+    if data["format"] != FORMAT:
+        raise PlatoError(
+            f"{path}: is of format {data['format']}, and this version of PLATO reads "
+            f"format {FORMAT}; use the version that wrote it "
+            f"({data['code'].get('plato', 'unknown')}), or another --store."
+        )
+
+
+def _check_whole(data: dict[str, Any], cell: Cell | None) -> None:
+    """Refuses what lacks an episode, or is of another cell than the one given."""
+    if cell is not None and data["fingerprint"] != cell.fingerprint:
+        raise ValueError("it is of another cell")
+    about = data["cell"] if cell is None else cell.to_mapping()
+    try:
+        first, last = about["protocol"]["seeds"]
+        for setup in about["plays"]:
+            metrics = data["episodes"][setup]
+            lengths = {len(row) for rows in metrics.values() for row in rows}
+            if lengths != {last + 1 - first} or not all(metrics.values()):
+                raise ValueError(f"episodes on {setup} are missing")
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("it is not made as results are") from error
 
 
 def _move(path: Path, to: Path) -> None:
