@@ -49,6 +49,7 @@ def test_results_are_those_of_the_policies_that_are_kept(store):
         assert data["cell"]["seed"] == cell.seed
         assert data["steps"] == 6 * 40
         assert data["environment"]["device"]
+        assert set(data["setups"]) == {HOME, AWAY}
         chosen = named_policy(str(store.policy_file(cell)), load_setup(HOME))
         played = plato.evaluate(chosen, HOME, episodes=4, seed=10**6)
         assert data["score"] == pytest.approx(played.metrics["return"].mean())

@@ -3,13 +3,15 @@
 import gzip
 import json
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
 from small_cells import AWAY, HOME, PLATO, SETTINGS, given, trained
 
+from plato.domains import setups
 from plato.errors import PlatoError
-from plato.experiments.cells import Row
+from plato.experiments.cells import Row, setup_digests
 from plato.experiments.store import Entry, Store
 
 
@@ -109,6 +111,64 @@ def test_results_that_are_not_all_of_a_cells_are_damaged(tmp_path, wrong):
     assert len(store.damaged) == 1
     store.add(cell, entry(cell))
     assert store.find(cell) is not None
+
+
+@pytest.fixture
+def edit(tmp_path, monkeypatch):
+    """Edits the shipped setup HOME, or rather a copy of it."""
+    folder = tmp_path / "setups"
+    shutil.copytree(str(setups._shipped()), folder)
+    monkeypatch.setattr(setups, "_shipped", lambda: folder)
+    path = folder / f"{HOME}.toml"
+
+    def edited(old: str, new: str) -> None:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return edited
+
+
+def test_results_of_a_setup_that_has_changed_do_not_count(tmp_path, edit):
+    cell = trained()
+    assert set(cell.setups) == {HOME, AWAY}
+    made = entry(cell)
+    made.data["setups"] = setup_digests(cell.setups)
+    Store(tmp_path).add(cell, made)
+    edit('description = "', 'description = "Said better: ')
+    assert Store(tmp_path).find(cell) is not None
+    edit("max_steps = ", "max_steps = 1")
+    store = Store(tmp_path)
+    assert store.find(cell) is None
+    assert list(store.entries()) == []
+    assert not store.has(cell)
+    assert not store.damaged
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    assert store.changed == {path: HOME}
+    with store.claimed([cell]) as mine:
+        assert mine == [cell]
+    edit("max_steps = 1", "max_steps = ")
+    assert Store(tmp_path).find(cell) is not None
+
+
+def test_what_is_done_anew_does_not_destroy_what_was_done_before(tmp_path, edit):
+    cell, before = trained(), entry(trained())
+    before.data["setups"] = setup_digests(cell.setups)
+    Store(tmp_path).add(cell, before)
+    edit("max_steps = ", "max_steps = 1")
+    store, now = Store(tmp_path), entry(cell, "second")
+    now.data["setups"] = setup_digests(cell.setups)
+    assert store.find(cell) is None
+    store.add(cell, replace(now, policy=b"other weights"))
+    for one in (store, Store(tmp_path)):
+        found = one.find(cell)
+        assert found is not None
+        assert found.data["note"] == "second"
+        assert one.has(cell)
+    (kept,) = (tmp_path / "outdated").rglob("*.json.gz")
+    assert json.loads(gzip.decompress(kept.read_bytes()))["note"] == "first"
+    (policy,) = (tmp_path / "outdated").rglob("*.safetensors")
+    assert policy.read_bytes() == b"weights"
 
 
 def test_what_cannot_be_read_now_is_not_damaged(tmp_path):

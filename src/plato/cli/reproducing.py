@@ -1,6 +1,7 @@
 """`plato reproduce` and `plato report`: the paper's experiments, and what came of
 them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +132,12 @@ def _tell_damaged(store: "Store", out: "Console") -> None:
     for path in store.damaged:
         out.print(
             f"A result could not be read; it is in {path} now, and will be done again.",
+            soft_wrap=True,
+        )
+    for setup, count in Counter(store.changed.values()).items():
+        out.print(
+            f"{setup} is another setup than the one that {count} result(s) were made "
+            f"with; they are kept, do not count, and will be done again.",
             soft_wrap=True,
         )
 

@@ -2,23 +2,25 @@
 
 `cells/PROTOCOL/ROW/…json.gz` are plain JSON, readable by anything; they are written
 once, whole, and never changed. `policies/` has the policy that each training chose,
-`work/` trainings under way, `claims/` says which process does what, and `damaged/` what
-could not be read.
+`work/` trainings under way, `claims/` says which process does what, `damaged/` has what
+could not be read, and `outdated/` what was done anew because a setup has changed.
 """
 
 import fcntl
 import gzip
+import hashlib
 import json
 import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from plato.errors import PlatoError
-from plato.experiments.cells import Cell
+from plato.experiments.cells import Cell, setup_digests
 from plato.files import write_bytes
 
 FORMAT = 1
@@ -43,8 +45,12 @@ class Store:
         self.path = path
         self.damaged: list[Path] = []
         """Files that could not be read; they were moved aside where that is allowed."""
+        self.changed: dict[Path, str] = {}
+        """Files that stay and do not count, each with a setup that was another one when
+        they were made."""
         self._refused: dict[Path, tuple[int, int] | None] = {}
         """Files that are still there and do not count."""
+        self._digest = cache(_digest)
 
     @property
     def work(self) -> Path:
@@ -72,6 +78,8 @@ class Store:
         path = self._file(cell)
         if self.has(cell):
             return
+        if path in self.changed:
+            self._keep_outdated(cell)
         if entry.policy is not None:
             write_bytes(self.policy_file(cell), entry.policy)
         text = json.dumps(entry.data, separators=(",", ":"), allow_nan=False)
@@ -122,7 +130,23 @@ class Store:
         except (OSError, EOFError, ValueError, zlib.error):  # gzip's are OSErrors
             self._put_aside(path)
             return None
+        for name, digest in data.get("setups", {}).items():
+            if self._digest(name) != digest:
+                self.changed[path], self._refused[path] = name, _stamp(path)
+                return None
         return Entry(data["fingerprint"], data)
+
+    def _keep_outdated(self, cell: Cell) -> None:
+        """Makes room for what is done anew."""
+        path, policy = self._file(cell), self.policy_file(cell)
+        try:
+            mark = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
+            aside = self.path / "outdated" / f"{cell.key}-{mark}"
+            if policy.exists():  # first, since without its result it would be nobody's
+                _move(policy, aside.with_name(f"{aside.name}.safetensors"))
+            _move(path, aside.with_name(f"{aside.name}.json.gz"))
+        except OSError as error:
+            raise PlatoError(f"{path}: cannot be moved ({error.strerror}).") from None
 
     def _put_aside(self, path: Path) -> None:
         aside = self.path / "damaged" / path.relative_to(self.path / "cells")
@@ -135,6 +159,14 @@ class Store:
             aside = path  # a store that is only read stays as it is
         if aside not in self.damaged:
             self.damaged.append(aside)
+
+
+def _digest(setup: str) -> str | None:
+    """What a setup is now; None if there is none of this name."""
+    try:
+        return setup_digests([setup]).get(setup)
+    except PlatoError:
+        return None
 
 
 def _content(path: Path) -> bytes | None:

@@ -15,7 +15,7 @@ import plato
 from plato.domains.setups import load_setup
 from plato.evaluation.contestants import Contestant, Training
 from plato.evaluation.protocols import Examiner, Result
-from plato.experiments.cells import Cell
+from plato.experiments.cells import Cell, setup_digests
 from plato.experiments.chunks import together
 from plato.experiments.store import FORMAT, Entry
 from plato.files import write_text
@@ -108,6 +108,7 @@ def _entry(
         "format": FORMAT,
         "fingerprint": cell.fingerprint,
         "cell": cell.to_mapping(),
+        "setups": setup_digests(cell.setups),
         "code": code(),
         "environment": environment(),
         "seconds": {name: round(took, 2) for name, took in seconds.items()},
@@ -132,7 +133,7 @@ def _numbers(row: np.ndarray) -> list[float]:
 def code() -> dict[str, str]:
     """Which code this is: its version, and a digest of all of its files."""
     root, digest = Path(plato.__file__).parent, hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".toml")):
         digest.update(str(path.relative_to(root)).encode())
         digest.update(path.read_bytes())
     return {"plato": plato.__version__, "digest": digest.hexdigest()[:12]}
