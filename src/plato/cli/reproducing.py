@@ -106,13 +106,14 @@ def _protocols(which: str) -> "list[ProtocolName]":
 def _reproduce(cells: "Sequence[Cell]", store: "Store", engine, out: "Console") -> int:
     from plato.cli.progress import shown
 
-    missing = [cell for cell in cells if store.find(cell) is None]
+    missing, made_by = _looked_through(cells, store)
     _tell_damaged(store, out)
     out.print(
         f"{len(cells)} cell(s), {len(cells) - len(missing)} of them done already; "
         f"the store is {store.path}.",
         soft_wrap=True,
     )
+    _tell_other_code(made_by, out)
     if missing:
         with shown(missing, out) as listener:
             engine.run(missing, store, listener)
@@ -126,6 +127,34 @@ def _reproduce(cells: "Sequence[Cell]", store: "Store", engine, out: "Console") 
         return 0
     out.print(f"All {len(cells)} cell(s) are done: plato report --store {store.path}")
     return 0
+
+
+def _looked_through(
+    cells: "Sequence[Cell]", store: "Store"
+) -> "tuple[list[Cell], Counter[str]]":
+    """What is missing, and how many of the others each state of the code made."""
+    missing: list[Cell] = []
+    made_by: Counter[str] = Counter()
+    for cell in cells:
+        entry = store.find(cell)
+        if entry is None:
+            missing.append(cell)
+        else:
+            made_by[entry.data["code"].get("digest", "unknown")] += 1
+    return missing, made_by
+
+
+def _tell_other_code(made_by: "Counter[str]", out: "Console") -> None:
+    from plato.experiments.work import code
+
+    others = {digest: n for digest, n in made_by.items() if digest != code()["digest"]}
+    if others:
+        out.print(
+            f"{sum(others.values())} of these were made by {len(others)} other "
+            f"state(s) of PLATO's code; they count, and with another --store all is "
+            f"done by this one.",
+            soft_wrap=True,
+        )
 
 
 def _tell_damaged(store: "Store", out: "Console") -> None:
