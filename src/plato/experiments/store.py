@@ -161,6 +161,11 @@ class Store:
             self.damaged.append(aside)
 
 
+def kept(work: Path, key: str) -> bool:
+    """Whether the store that trainings under way belong to has the cell of a key."""
+    return (work.parent / "cells" / f"{key}.json.gz").exists()
+
+
 def _digest(setup: str) -> str | None:
     """What a setup is now; None if there is none of this name."""
     try:
