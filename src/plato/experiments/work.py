@@ -115,8 +115,10 @@ def _is_finished(folder: RunFolder) -> bool:
 
 
 def _about(folder: RunFolder) -> dict[str, Any]:
-    path = folder.path / ABOUT
-    return json.loads(path.read_text()) if path.exists() else {}
+    try:
+        return json.loads((folder.path / ABOUT).read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}  # of an older version, or being removed by another process
 
 
 def _trained_on(cells: Sequence[Cell]) -> list[str]:
