@@ -3,14 +3,16 @@
 import logging
 import math
 import sys
+from contextlib import nullcontext
 
 import pytest
 from small_cells import given, trained
 
 from plato.errors import PlatoError
+from plato.experiments import cluster as module
 from plato.experiments.cluster import Cluster
 from plato.experiments.listener import Listener
-from plato.experiments.store import Store
+from plato.experiments.store import Entry, Store
 
 ray = pytest.importorskip("ray", reason="extra `cluster` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -63,6 +65,49 @@ def test_a_cell_that_cannot_be_done_does_not_harm_others(cluster, tmp_path):
     assert store.has(given())
     assert not store.has(bad)
     assert "no setup named 'wildfire-nowhere'" in said[0]
+
+
+class Immediately:
+    """Ray, as far as it is used, for tasks that take no time."""
+
+    exceptions = ray.exceptions
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.most = store, 0
+
+    def cluster_resources(self):
+        return {"CPU": 3.0}
+
+    def remote(self, **_):
+        return lambda task: self.Task()
+
+    class Task:
+        def remote(self, cell):
+            return cell.seed
+
+    def wait(self, running, timeout):
+        self.most = max(self.most, len(running))
+        with self.store.claimed([trained(seed) for seed in running]) as free:
+            assert not free
+        return running[:1], running[1:]
+
+    def get(self, seed):
+        cell = trained(seed)
+        return Entry(cell.fingerprint, {"cell": cell.to_mapping()})
+
+
+def test_only_some_cells_are_claimed_at_a_time(tmp_path, monkeypatch):
+    """However many there are: each claim is an open file."""
+    fake, store, heard = Immediately(Store(tmp_path)), Store(tmp_path), []
+    monkeypatch.setattr(module, "connected", lambda address: nullcontext(fake))
+    cells = [trained(seed) for seed in range(30)]
+    store.add(cells[3], fake.get(3))
+    with fake.store.claimed([cells[4]]):
+        Cluster().run(cells, store, Listener(done=lambda c, _: heard.append(c.seed)))
+    assert fake.most == 3 * module.AHEAD
+    assert heard == [seed for seed in range(30) if seed not in (3, 4)]
+    with fake.store.claimed(cells) as free:
+        assert free == [cells[4]]
 
 
 def test_trials_are_tasks_too(cluster):

@@ -13,7 +13,9 @@ from small_cells import AWAY, HOME, PAPER, SETTINGS, given, trained
 import plato
 from plato.domains.setups import load_setup
 from plato.evaluation.named import named_policy
+from plato.experiments import work
 from plato.experiments.cells import Cell, Row
+from plato.experiments.chunks import covers, together
 from plato.experiments.engines import ThisMachine, engine
 from plato.experiments.listener import Listener
 from plato.experiments.store import Store
@@ -49,6 +51,7 @@ def test_results_are_those_of_the_policies_that_are_kept(store):
         assert data["cell"]["seed"] == cell.seed
         assert data["steps"] == 6 * 40
         assert data["environment"]["device"]
+        assert set(data["setups"]) == {HOME, AWAY}
         chosen = named_policy(str(store.policy_file(cell)), load_setup(HOME))
         played = plato.evaluate(chosen, HOME, episodes=4, seed=10**6)
         assert data["score"] == pytest.approx(played.metrics["return"].mean())
@@ -122,6 +125,58 @@ def test_a_training_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
     np.testing.assert_allclose(entry.data["curve"]["return"], kept["curve"]["return"])
     assert entry.data["chosen"] == kept["chosen"]
     assert not list(tmp_path.iterdir())
+
+
+def test_what_was_trained_together_is_not_trained_again(tmp_path, monkeypatch):
+    """Killed after the first cell of four: those left are no rectangle any more."""
+    other = "wildfire-2x3-S1"
+    cells = [
+        replace(trained(seed, on=setup), plays=(setup,))
+        for setup in (HOME, other)
+        for seed in (42, 43)
+    ]
+    store, heard = Store(tmp_path), []
+
+    class KilledError(Exception):
+        pass
+
+    def kill(cell, entry):
+        raise KilledError
+
+    def never(*_):
+        raise AssertionError("trained again")
+
+    def hear(cell, entry):
+        heard.append(entry.data["seconds"]["training"])
+        assert list(store.work.iterdir())
+
+    with pytest.raises(KilledError):
+        ThisMachine(stack=True).run(cells, store, Listener(done=kill))
+    assert [store.has(cell) for cell in cells] == [True, False, False, False]
+    monkeypatch.setattr(work, "train", never)
+    missing = [cell for cell in cells if store.find(cell) is None]
+    ThisMachine(stack=True).run(missing, store, Listener(done=hear))
+    assert all(store.find(cell) is not None for cell in cells)
+    took = found(store, cells[0])["seconds"]["training"]
+    assert heard == pytest.approx([took] * 3, abs=0.02)
+    assert not list(store.work.iterdir())
+
+
+def test_a_training_is_taken_for_the_cells_that_it_is_of():
+    config = together([trained(43), trained(44)])
+    assert covers(config, [trained(44)])
+    assert covers(config, [trained(43), trained(44)])
+    longer = replace(SETTINGS, learning=replace(SETTINGS.learning, updates=7))
+    for cell in (
+        trained(42),
+        trained(45),
+        trained(43, on="wildfire-2x3-S1"),
+        trained(43, by=PAPER),
+        trained(43, row=Row("PLATO", longer)),
+        trained(43, row=Row("PLATO", replace(SETTINGS, game_seed=7))),
+        replace(trained(43), trained_on=(HOME, "wildfire-2x3-S1")),
+    ):
+        assert not covers(config, [trained(44), cell])
 
 
 def test_what_does_not_fit_is_split_and_goes_on(tmp_path):

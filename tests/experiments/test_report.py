@@ -205,4 +205,14 @@ def test_reproducing_and_reporting(plato, tmp_path):
     assert result.returncode == 0
     assert "could not be read; it is in" in result.stdout
     assert "3 of them done already" in result.stdout
-    assert plato(*command).stdout.count("done already") == 1
+    data["setups"]["wildfire-2x3-S0"] = "what it was then"
+    files[0].write_bytes(gzip.compress(json.dumps(data).encode()))
+    other = json.loads(gzip.decompress(before[2]))
+    other["code"]["digest"] = "what it was then"
+    files[2].write_bytes(gzip.compress(json.dumps(other).encode()))
+    assert "state(s) of PLATO's code" not in result.stdout
+    result = plato(*command)
+    assert result.stdout.count("3 of them done already") == 1
+    assert "1 of these were made by 1 other state(s) of PLATO's code" in result.stdout
+    assert "wildfire-2x3-S0 is another setup than the one that 1 res" in result.stdout
+    assert len(list((tmp_path / "mine" / "outdated").rglob("*.json.gz"))) == 1

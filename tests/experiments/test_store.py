@@ -2,13 +2,16 @@
 
 import gzip
 import json
+import os
+import shutil
 from dataclasses import replace
 
 import pytest
-from small_cells import PLATO, SETTINGS, given, trained
+from small_cells import AWAY, HOME, PLATO, SETTINGS, given, trained
 
+from plato.domains import setups
 from plato.errors import PlatoError
-from plato.experiments.cells import Row
+from plato.experiments.cells import Row, setup_digests
 from plato.experiments.store import Entry, Store
 
 
@@ -19,7 +22,7 @@ def entry(cell, note: str = "first") -> Entry:
         "cell": cell.to_mapping(),
         "code": {"plato": "0"},
         "environment": {},
-        "episodes": {},
+        "episodes": {setup: {"return": [[0.5] * 6]} for setup in cell.plays},
         "note": note,
     }
     return Entry(cell.fingerprint, data, b"weights")
@@ -70,6 +73,144 @@ def test_damaged_results_are_put_aside(tmp_path, content):
     (aside,) = store.damaged
     assert aside.exists()
     assert list(store.entries()) == []
+
+
+def test_a_single_wrong_bit_is_damage_too(tmp_path):
+    store, cell = Store(tmp_path), trained()
+    store.add(cell, entry(cell))
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    whole = path.read_bytes()
+    for place in range(10, len(whole)):  # all but the header, which may say anything
+        wrong = bytearray(whole)
+        wrong[place] ^= 0x10
+        path.write_bytes(wrong)
+        assert store.find(cell) is None
+        assert not path.exists()
+    assert len(store.damaged) == 1  # each took the place of the one before
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"episodes": {}},
+        {"episodes": None},
+        {"episodes": {HOME: {"return": [[0.5] * 6]}}},  # it plays elsewhere, too
+        {"episodes": {HOME: {}, AWAY: {}}},
+        {"episodes": {s: {"return": [[0.5] * 6, [0.5]]} for s in (HOME, AWAY)}},
+        {"episodes": {s: {"return": [[0.5] * 6], "x": []} for s in (HOME, AWAY)}},
+        {"fingerprint": "another"},
+    ],
+)
+def test_results_that_are_not_all_of_a_cells_are_damaged(tmp_path, wrong):
+    store, cell = Store(tmp_path), trained()
+    made = entry(cell)
+    made.data.update(wrong)
+    store.add(cell, made)
+    assert store.find(cell) is None
+    assert not store.has(cell)
+    assert len(store.damaged) == 1
+    store.add(cell, entry(cell))
+    assert store.find(cell) is not None
+
+
+@pytest.fixture
+def edit(tmp_path, monkeypatch):
+    """Edits the shipped setup HOME, or rather a copy of it."""
+    folder = tmp_path / "setups"
+    shutil.copytree(str(setups._shipped()), folder)
+    monkeypatch.setattr(setups, "_shipped", lambda: folder)
+    path = folder / f"{HOME}.toml"
+
+    def edited(old: str, new: str) -> None:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return edited
+
+
+def test_results_of_a_setup_that_has_changed_do_not_count(tmp_path, edit):
+    cell = trained()
+    assert set(cell.setups) == {HOME, AWAY}
+    made = entry(cell)
+    made.data["setups"] = setup_digests(cell.setups)
+    Store(tmp_path).add(cell, made)
+    edit('description = "', 'description = "Said better: ')
+    assert Store(tmp_path).find(cell) is not None
+    edit("max_steps = ", "max_steps = 1")
+    store = Store(tmp_path)
+    assert store.find(cell) is None
+    assert list(store.entries()) == []
+    assert not store.has(cell)
+    assert not store.damaged
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    assert store.changed == {path: HOME}
+    with store.claimed([cell]) as mine:
+        assert mine == [cell]
+    edit("max_steps = 1", "max_steps = ")
+    assert Store(tmp_path).find(cell) is not None
+
+
+def test_what_is_done_anew_does_not_destroy_what_was_done_before(tmp_path, edit):
+    cell, before = trained(), entry(trained())
+    before.data["setups"] = setup_digests(cell.setups)
+    Store(tmp_path).add(cell, before)
+    edit("max_steps = ", "max_steps = 1")
+    store, now = Store(tmp_path), entry(cell, "second")
+    now.data["setups"] = setup_digests(cell.setups)
+    assert store.find(cell) is None
+    store.add(cell, replace(now, policy=b"other weights"))
+    for one in (store, Store(tmp_path)):
+        found = one.find(cell)
+        assert found is not None
+        assert found.data["note"] == "second"
+        assert one.has(cell)
+    (kept,) = (tmp_path / "outdated").rglob("*.json.gz")
+    assert json.loads(gzip.decompress(kept.read_bytes()))["note"] == "first"
+    (policy,) = (tmp_path / "outdated").rglob("*.safetensors")
+    assert policy.read_bytes() == b"weights"
+
+
+def test_what_cannot_be_read_now_is_not_damaged(tmp_path):
+    store, cell = Store(tmp_path), trained()
+    path = tmp_path / "cells" / f"{cell.key}.json.gz"
+    path.mkdir(parents=True)
+    with pytest.raises(PlatoError, match=rf"{cell.fingerprint}.*cannot be read \("):
+        store.find(cell)
+    assert path.exists()
+    assert not store.damaged
+
+
+def test_damaged_results_of_a_store_that_is_only_read_stay(tmp_path):
+    store, cell = Store(tmp_path), trained()
+    store.add(cell, entry(cell))
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    path.write_bytes(b"")
+    (tmp_path / "damaged").write_text("in the way")
+    for _ in range(2):
+        assert store.find(cell) is None
+        assert list(store.entries()) == []
+        assert not store.has(cell)
+    assert store.damaged == [path]
+    assert path.exists()
+
+
+def test_two_processes_meet_a_damaged_result(tmp_path, monkeypatch):
+    store, cell = Store(tmp_path), trained()
+    store.add(cell, entry(cell))
+    (path,) = (tmp_path / "cells").rglob("*.json.gz")
+    path.write_bytes(b"")
+    replace_, moved = os.replace, []
+
+    def second(one, other):
+        replace_(one, other)  # the other process
+        moved.append(other)
+        replace_(one, other)
+
+    monkeypatch.setattr(os, "replace", second)
+    assert store.find(cell) is None
+    assert moved[0].exists()
+    assert not store.damaged  # the other one says so
 
 
 def test_results_of_another_format_are_refused_and_stay(tmp_path):

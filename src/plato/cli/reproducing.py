@@ -1,6 +1,7 @@
 """`plato reproduce` and `plato report`: the paper's experiments, and what came of
 them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,13 +106,14 @@ def _protocols(which: str) -> "list[ProtocolName]":
 def _reproduce(cells: "Sequence[Cell]", store: "Store", engine, out: "Console") -> int:
     from plato.cli.progress import shown
 
-    missing = [cell for cell in cells if store.find(cell) is None]
+    missing, made_by = _looked_through(cells, store)
     _tell_damaged(store, out)
     out.print(
         f"{len(cells)} cell(s), {len(cells) - len(missing)} of them done already; "
         f"the store is {store.path}.",
         soft_wrap=True,
     )
+    _tell_other_code(made_by, out)
     if missing:
         with shown(missing, out) as listener:
             engine.run(missing, store, listener)
@@ -127,10 +129,44 @@ def _reproduce(cells: "Sequence[Cell]", store: "Store", engine, out: "Console") 
     return 0
 
 
+def _looked_through(
+    cells: "Sequence[Cell]", store: "Store"
+) -> "tuple[list[Cell], Counter[str]]":
+    """What is missing, and how many of the others each state of the code made."""
+    missing: list[Cell] = []
+    made_by: Counter[str] = Counter()
+    for cell in cells:
+        entry = store.find(cell)
+        if entry is None:
+            missing.append(cell)
+        else:
+            made_by[entry.data["code"].get("digest", "unknown")] += 1
+    return missing, made_by
+
+
+def _tell_other_code(made_by: "Counter[str]", out: "Console") -> None:
+    from plato.experiments.work import code
+
+    others = {digest: n for digest, n in made_by.items() if digest != code()["digest"]}
+    if others:
+        out.print(
+            f"{sum(others.values())} of these were made by {len(others)} other "
+            f"state(s) of PLATO's code; they count, and with another --store all is "
+            f"done by this one.",
+            soft_wrap=True,
+        )
+
+
 def _tell_damaged(store: "Store", out: "Console") -> None:
     for path in store.damaged:
         out.print(
             f"A result could not be read; it is in {path} now, and will be done again.",
+            soft_wrap=True,
+        )
+    for setup, count in Counter(store.changed.values()).items():
+        out.print(
+            f"{setup} is another setup than the one that {count} result(s) were made "
+            f"with; they are kept, do not count, and will be done again.",
             soft_wrap=True,
         )
 

@@ -7,9 +7,13 @@ on one setup. What a cell is, down to the last setting, is its fingerprint.
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from plato.configuration import to_mapping
+from plato.domains.setups import load_setup
+from plato.domains.wildfire.config import WildfireConfig
 from plato.evaluation.protocols import Protocol
 from plato.learners.baseline_configs import DgnLearning, MohitoLearning
 from plato.learners.config import RunName, TrainConfig, TrainSettings
@@ -58,6 +62,11 @@ class Cell:
                 "noise": self.protocol.noise,
             }
         )
+
+    @property
+    def setups(self) -> tuple[str, ...]:
+        """All that it trains on or plays."""
+        return tuple(dict.fromkeys((*self.trained_on, *self.plays)))
 
     @property
     def steps(self) -> int:
@@ -114,6 +123,25 @@ class Cell:
             where = f"{len(self.trained_on)} setups"
         seed = f", seed {self.seed}" if self.trained_on else ""
         return f"{self.row.name} on {where}{seed} ({self.protocol.name} protocol)"
+
+
+def setup_digests(names: Iterable[str]) -> dict[str, str]:
+    """What setups are, beyond their names: the same for those that are the same game.
+
+    Games of one's own are left out: nothing is known of what is in them.
+    """
+    contents = {name: load_setup(name).content for name in names}
+    return {
+        name: _digest(content)
+        for name, content in contents.items()
+        if isinstance(content, WildfireConfig)
+    }
+
+
+def _digest(setup: WildfireConfig) -> str:
+    known = to_mapping(setup) | {"description": None, "evidence": None}  # only words
+    text = json.dumps(known, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def shortened(settings: TrainSettings, part: float) -> TrainSettings:

@@ -6,7 +6,7 @@ from typing import Any
 
 from plato.errors import PlatoError
 from plato.experiments.cells import Cell
-from plato.learners.config import TrainConfig
+from plato.learners.config import RunName, TrainConfig
 
 
 def together(cells: Sequence[Cell]) -> TrainConfig:
@@ -21,6 +21,25 @@ def together(cells: Sequence[Cell]) -> TrainConfig:
         return replace(first, seeds=seeds)
     setups = dict.fromkeys(name for cell in cells for name in cell.trained_on)
     return replace(first, setups=tuple(setups), fleet=True, seeds=seeds)
+
+
+def covers(config: TrainConfig, cells: Sequence[Cell]) -> bool:
+    """Whether a training is that of these cells, and maybe of others beside them."""
+    return all(_covers(config, cell) for cell in cells)
+
+
+def _covers(config: TrainConfig, cell: Cell) -> bool:
+    if RunName(cell.trained_on, cell.seed) not in config.runs:
+        return False
+    alone = replace(
+        config,
+        setups=cell.trained_on,
+        fleet=False,
+        seeds=1,
+        seed=cell.seed,
+        game_seed=config.game_seed + cell.seed - config.seed,
+    )
+    return alone == cell.config()
 
 
 def stacked(cells: Sequence[Cell]) -> list[list[Cell]]:

@@ -1,15 +1,24 @@
 """Cells as tasks of a Ray cluster. Extra: cluster."""
 
 import tempfile
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from plato.cluster import PATIENCE, RETRIES, connected, first_line
 from plato.errors import PlatoError
 from plato.experiments.cells import Cell
 from plato.experiments.listener import Listener
 from plato.experiments.store import Entry, Store
+
+AHEAD = 4
+"""Cells under way for each CPU of the cluster."""
+MOST = 256
+"""Cells under way at most; a process may often open no more than 1024 files."""
 
 
 @dataclass(frozen=True)
@@ -22,28 +31,64 @@ class Cluster:
     """What each cell is given of a GPU; Ray hides them from tasks that ask for none."""
 
     def run(self, cells: Sequence[Cell], store: Store, listener: Listener) -> None:
-        with connected(self.address) as ray, store.claimed(cells) as mine:
+        waiting, failed = deque(cells), dict[Cell, str]()
+        running: dict[Any, _Task] = {}
+        begun = 0
+        with connected(self.address) as ray, ExitStack() as claims:
             task = ray.remote(max_retries=RETRIES, num_gpus=self.gpus)(done_elsewhere)
-            running = {task.remote(cell): cell for cell in mine}
-            listener.begins(mine)
-            failed: dict[Cell, str] = {}
-            while running:
+            while waiting or running:
+                room = _most(ray) - len(running)
+                mine = list(islice(_claimed(waiting, store, claims), max(room, 0)))
+                running |= {task.remote(one.cell): one for one in mine}
+                begun += len(mine)
+                if mine:
+                    listener.begins([one.cell for one in running.values()])
+                if not running:
+                    break  # others are doing all that is left
                 ready, _ = ray.wait(list(running), timeout=PATIENCE)
                 for reference in ready:
-                    cell = running.pop(reference)
-                    try:
-                        entry = ray.get(reference)
-                    except ray.exceptions.RayError as error:
-                        failed[cell] = first_line(error)
-                        listener.says(f"{cell}: {failed[cell]}")
-                        continue
-                    store.add(cell, entry)
-                    listener.done(cell, entry)
+                    one = running.pop(reference)
+                    with one.claim:
+                        try:
+                            entry = ray.get(reference)
+                        except ray.exceptions.RayError as error:
+                            failed[one.cell] = first_line(error)
+                            listener.says(f"{one.cell}: {failed[one.cell]}")
+                            continue
+                        store.add(one.cell, entry)
+                        listener.done(one.cell, entry)
         if failed:
             raise PlatoError(
-                f"{len(failed)} of {len(mine)} cells could not be done; the others are "
+                f"{len(failed)} of {begun} cells could not be done; the others are "
                 f"in {store.path}, and the same command tries again what is missing."
             )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A cell that is under way."""
+
+    cell: Cell
+    claim: ExitStack
+    """Closing it lets go of the cell."""
+
+
+def _most(ray: Any) -> int:
+    """How many cells to have under way: enough that no worker waits for one, and few
+    enough that their claims, an open file each, are allowed."""
+    workers = int(ray.cluster_resources().get("CPU", 0))
+    return min(max(AHEAD * workers, AHEAD), MOST)
+
+
+def _claimed(waiting: deque[Cell], store: Store, claims: ExitStack) -> Iterator[_Task]:
+    """Takes from what waits the cells that nobody has done or is doing."""
+    while waiting:
+        cell = waiting.popleft()
+        claim = claims.enter_context(ExitStack())
+        if claim.enter_context(store.claimed([cell])):
+            yield _Task(cell, claim)
+        else:
+            claim.close()
 
 
 def done_elsewhere(cell: Cell) -> Entry:

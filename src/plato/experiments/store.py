@@ -2,22 +2,25 @@
 
 `cells/PROTOCOL/ROW/…json.gz` are plain JSON, readable by anything; they are written
 once, whole, and never changed. `policies/` has the policy that each training chose,
-`work/` trainings under way, `claims/` says which process does what, and `damaged/` what
-could not be read.
+`work/` trainings under way, `claims/` says which process does what, `damaged/` has what
+could not be read, and `outdated/` what was done anew because a setup has changed.
 """
 
 import fcntl
 import gzip
+import hashlib
 import json
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from plato.errors import PlatoError
-from plato.experiments.cells import Cell
+from plato.experiments.cells import Cell, setup_digests
 from plato.files import write_bytes
 
 FORMAT = 1
@@ -41,7 +44,13 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damaged: list[Path] = []
-        """Files that could not be read; they were moved aside."""
+        """Files that could not be read; they were moved aside where that is allowed."""
+        self.changed: dict[Path, str] = {}
+        """Files that stay and do not count, each with a setup that was another one when
+        they were made."""
+        self._refused: dict[Path, tuple[int, int] | None] = {}
+        """Files that are still there and do not count."""
+        self._digest = cache(_digest)
 
     @property
     def work(self) -> Path:
@@ -49,12 +58,13 @@ class Store:
         return self.path / "work"
 
     def has(self, cell: Cell) -> bool:
-        return self._file(cell).exists()
+        """Whether a cell is done, for all that is known without reading its file."""
+        path = self._file(cell)
+        return _stamp(path) not in (None, self._refused.get(path))
 
     def find(self, cell: Cell) -> Entry | None:
         """What came of a cell, if it is done and can be read."""
-        path = self._file(cell)
-        return self._read(path) if path.exists() else None
+        return self._read(self._file(cell), cell)
 
     def entries(self) -> Iterator[Entry]:
         """Everything that is done."""
@@ -66,8 +76,10 @@ class Store:
     def add(self, cell: Cell, entry: Entry) -> None:
         """Keeps what came of a cell; what is there already stays as it is."""
         path = self._file(cell)
-        if path.exists():
+        if self.has(cell):
             return
+        if path in self.changed:
+            self._keep_outdated(cell)
         if entry.policy is not None:
             write_bytes(self.policy_file(cell), entry.policy)
         text = json.dumps(entry.data, separators=(",", ":"), allow_nan=False)
@@ -106,26 +118,114 @@ class Store:
     def _file(self, cell: Cell) -> Path:
         return self.path / "cells" / f"{cell.key}.json.gz"
 
-    def _read(self, path: Path) -> Entry | None:
-        try:
-            data = json.loads(gzip.decompress(path.read_bytes()))
-            if not isinstance(data, dict) or any(name not in data for name in _NEEDED):
-                raise ValueError("fields are missing")
-        except FileNotFoundError:
+    def _read(self, path: Path, cell: Cell | None = None) -> Entry | None:
+        """What a file holds; it must be all that came of the cell, if one is given."""
+        content = _content(path)
+        if content is None:
             return None
-        except (OSError, EOFError, ValueError):
+        try:
+            data = _decoded(content)
+            _check_format(path, data)
+            _check_whole(data, cell)
+        except (OSError, EOFError, ValueError, zlib.error):  # gzip's are OSErrors
             self._put_aside(path)
             return None
-        if data["format"] != FORMAT:
-            raise PlatoError(
-                f"{path}: is of format {data['format']}, and this version of PLATO "
-                f"reads format {FORMAT}; use the version that wrote it "
-                f"({data['code'].get('plato', 'unknown')}), or another --store."
-            )
+        for name, digest in data.get("setups", {}).items():
+            if self._digest(name) != digest:
+                self.changed[path], self._refused[path] = name, _stamp(path)
+                return None
         return Entry(data["fingerprint"], data)
+
+    def _keep_outdated(self, cell: Cell) -> None:
+        """Makes room for what is done anew."""
+        path, policy = self._file(cell), self.policy_file(cell)
+        try:
+            mark = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
+            aside = self.path / "outdated" / f"{cell.key}-{mark}"
+            if policy.exists():  # first, since without its result it would be nobody's
+                _move(policy, aside.with_name(f"{aside.name}.safetensors"))
+            _move(path, aside.with_name(f"{aside.name}.json.gz"))
+        except OSError as error:
+            raise PlatoError(f"{path}: cannot be moved ({error.strerror}).") from None
 
     def _put_aside(self, path: Path) -> None:
         aside = self.path / "damaged" / path.relative_to(self.path / "cells")
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(path, aside)
-        self.damaged.append(aside)
+        try:
+            _move(path, aside)
+        except FileNotFoundError:
+            return  # another process met it, too, and has moved it
+        except OSError:
+            self._refused[path] = _stamp(path)
+            aside = path  # a store that is only read stays as it is
+        if aside not in self.damaged:
+            self.damaged.append(aside)
+
+
+def kept(work: Path, key: str) -> bool:
+    """Whether the store that trainings under way belong to has the cell of a key."""
+    return (work.parent / "cells" / f"{key}.json.gz").exists()
+
+
+def _digest(setup: str) -> str | None:
+    """What a setup is now; None if there is none of this name."""
+    try:
+        return setup_digests([setup]).get(setup)
+    except PlatoError:
+        return None
+
+
+def _content(path: Path) -> bytes | None:
+    """What is in a file, if it is there. That it cannot be read now does not mean that
+    it is damaged."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PlatoError(f"{path}: cannot be read ({error.strerror}).") from None
+
+
+def _decoded(content: bytes) -> dict[str, Any]:
+    data = json.loads(gzip.decompress(content))
+    if not isinstance(data, dict) or any(name not in data for name in _NEEDED):
+        raise ValueError("fields are missing")
+    return data
+
+
+def _check_format(path: Path, data: dict[str, Any]) -> None:
+    if data["format"] != FORMAT:
+        raise PlatoError(
+            f"{path}: is of format {data['format']}, and this version of PLATO reads "
+            f"format {FORMAT}; use the version that wrote it "
+            f"({data['code'].get('plato', 'unknown')}), or another --store."
+        )
+
+
+def _check_whole(data: dict[str, Any], cell: Cell | None) -> None:
+    """Refuses what lacks an episode, or is of another cell than the one given."""
+    if cell is not None and data["fingerprint"] != cell.fingerprint:
+        raise ValueError("it is of another cell")
+    about = data["cell"] if cell is None else cell.to_mapping()
+    try:
+        first, last = about["protocol"]["seeds"]
+        for setup in about["plays"]:
+            metrics = data["episodes"][setup]
+            lengths = {len(row) for rows in metrics.values() for row in rows}
+            if lengths != {last + 1 - first} or not all(metrics.values()):
+                raise ValueError(f"episodes on {setup} are missing")
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("it is not made as results are") from error
+
+
+def _move(path: Path, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(path, to)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Tells a file from another one in its place; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns

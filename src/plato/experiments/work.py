@@ -1,6 +1,7 @@
 """Doing cells: train, choose, play, and put down all that came of it."""
 
 import hashlib
+import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -13,12 +14,13 @@ import numpy as np
 
 import plato
 from plato.domains.setups import load_setup
+from plato.errors import PlatoError
 from plato.evaluation.contestants import Contestant, Training
 from plato.evaluation.protocols import Examiner, Result
-from plato.experiments.cells import Cell
-from plato.experiments.chunks import together
-from plato.experiments.store import FORMAT, Entry
-from plato.files import write_text
+from plato.experiments.cells import Cell, setup_digests
+from plato.experiments.chunks import covers, together
+from plato.experiments.store import FORMAT, Entry, kept
+from plato.files import write_json, write_text
 from plato.learners.config import RunName
 from plato.runs.folder import RunFolder, environment
 from plato.runs.train import Report, train
@@ -26,6 +28,8 @@ from plato.runs.trainings import trainings
 
 DIGITS = 4
 """Decimals that are kept of each episode's numbers."""
+ABOUT = "cells.json"
+"""In the folder of a training: which cells it is of, and what their setups are."""
 
 
 def do(
@@ -33,32 +37,92 @@ def do(
 ) -> Iterator[tuple[Cell, Entry]]:
     """Does cells that go together, and gives what came of each as it is known.
 
-    Trainings go on from where they were left in `work`, and leave nothing there when
-    all cells have been taken.
+    Trainings go on from where they were left in `work`, a store's folder, and leave
+    nothing there when all of their cells have been taken.
     """
     if not cells[0].trained_on:
         for cell in cells:
             yield cell, _given(cell)
         return
-    config = together(cells)
-    name = hashlib.sha256(repr(config).encode()).hexdigest()[:12]
-    folder = RunFolder(work / name)
+    folder = _finished(cells, work) or _begun(cells, work)
+    seconds = _trained_for(folder, report) / len(folder.config().runs)
+    found = {(t.setups, t.seed): t for t in trainings(folder.path)}
+    for cell in cells:
+        training = found[cell.trained_on, cell.seed]
+        yield cell, _trained(cell, training, folder, seconds)
+    _clear(work, {cell.key for cell in cells})
+
+
+def _finished(cells: Sequence[Cell], work: Path) -> RunFolder | None:
+    """A training that has come to its end, and of which these cells were not taken.
+
+    It may be of more cells than these: of those that were stored before the process
+    was killed. One that is not at its end may be too large for this device.
+    """
+    setups = setup_digests(_trained_on(cells))
+    for path in sorted(work.glob("*")):
+        folder = RunFolder(path)
+        try:
+            if not covers(folder.config(), cells) or not _is_finished(folder):
+                continue
+        except PlatoError:  # half made, or of another version
+            continue
+        then = _about(folder).get("setups", {})
+        if all(then.get(name, digest) == digest for name, digest in setups.items()):
+            return folder
+    return None
+
+
+def _begun(cells: Sequence[Cell], work: Path) -> RunFolder:
+    """The training of just these cells, as far as it is."""
+    config, setups = together(cells), setup_digests(_trained_on(cells))
+    # A setup that has been edited is another game, which is not to be gone on with.
+    known = repr((config, setups))
+    folder = RunFolder(work / hashlib.sha256(known.encode()).hexdigest()[:12])
     if not (folder.path / "config.toml").exists():
+        about = {"setups": setups, "cells": [cell.key for cell in cells]}
+        write_json(folder.path / ABOUT, about)
         folder = RunFolder.create(folder.path, config)
+    return folder
+
+
+def _trained_for(folder: RunFolder, report: Report) -> float:
+    """Trains to the end what is not there yet; the seconds that took in all."""
     begun, spent = time.monotonic(), folder.path / "seconds"
     before = float(spent.read_text()) if spent.exists() else 0.0
+    if _is_finished(folder):
+        return before
     try:
         if not train(folder, report):
             raise KeyboardInterrupt
     finally:  # what was spent before it was stopped counts too
         in_all = before + time.monotonic() - begun
         write_text(spent, f"{in_all:.2f}")
-    seconds = in_all / len(cells)
-    found = {(t.setups, t.seed): t for t in trainings(folder.path)}
-    for cell in cells:
-        training = found[cell.trained_on, cell.seed]
-        yield cell, _trained(cell, training, folder, seconds)
-    shutil.rmtree(folder.path, ignore_errors=True)
+    return in_all
+
+
+def _clear(work: Path, taken: set[str]) -> None:
+    """Removes trainings of what was taken just now, if no other cell needs them; those
+    that were too large for the device are among them."""
+    for path in work.glob("*"):
+        keys = set(_about(RunFolder(path)).get("cells", ()))
+        if keys & taken and all(kept(work, key) for key in keys - taken):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_finished(folder: RunFolder) -> bool:
+    return folder.updates_done() == folder.config().learning.updates
+
+
+def _about(folder: RunFolder) -> dict[str, Any]:
+    try:
+        return json.loads((folder.path / ABOUT).read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}  # of an older version, or being removed by another process
+
+
+def _trained_on(cells: Sequence[Cell]) -> list[str]:
+    return sorted({name for cell in cells for name in cell.trained_on})
 
 
 def _given(cell: Cell) -> Entry:
@@ -108,6 +172,7 @@ def _entry(
         "format": FORMAT,
         "fingerprint": cell.fingerprint,
         "cell": cell.to_mapping(),
+        "setups": setup_digests(cell.setups),
         "code": code(),
         "environment": environment(),
         "seconds": {name: round(took, 2) for name, took in seconds.items()},
@@ -132,7 +197,7 @@ def _numbers(row: np.ndarray) -> list[float]:
 def code() -> dict[str, str]:
     """Which code this is: its version, and a digest of all of its files."""
     root, digest = Path(plato.__file__).parent, hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".toml")):
         digest.update(str(path.relative_to(root)).encode())
         digest.update(path.read_bytes())
     return {"plato": plato.__version__, "digest": digest.hexdigest()[:12]}
