@@ -11,9 +11,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from plato.configuration import to_mapping
 from plato.domains.setups import load_setup
-from plato.domains.wildfire.config import WildfireConfig
 from plato.evaluation.protocols import Protocol
 from plato.learners.baseline_configs import DgnLearning, MohitoLearning
 from plato.learners.config import RunName, TrainConfig, TrainSettings
@@ -126,22 +124,8 @@ class Cell:
 
 
 def setup_digests(names: Iterable[str]) -> dict[str, str]:
-    """What setups are, beyond their names: the same for those that are the same game.
-
-    Games of one's own are left out: nothing is known of what is in them.
-    """
-    contents = {name: load_setup(name).content for name in names}
-    return {
-        name: _digest(content)
-        for name, content in contents.items()
-        if isinstance(content, WildfireConfig)
-    }
-
-
-def _digest(setup: WildfireConfig) -> str:
-    known = to_mapping(setup) | {"description": None, "evidence": None}  # only words
-    text = json.dumps(known, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    """What setups are, beyond their names."""
+    return {name: load_setup(name).digest for name in names}
 
 
 def shortened(settings: TrainSettings, part: float) -> TrainSettings:
