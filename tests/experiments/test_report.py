@@ -113,6 +113,28 @@ def test_the_papers_pattern_is_put_beside_ours(found):
     assert "Distance to the optimum" not in made
 
 
+def test_openness_events_are_pooled_over_the_papers_models(found):
+    made = {section.title: section for section in sections(found, PAPER)}
+    events = made["Openness events"].report
+    assert [table.title for table in events.tables] == ["ran dry", "new fires"]
+    own = [
+        np.ravel(
+            [o.entry.data["episodes"][HOME]["new_fires"] for o in found if fits(o)]
+        )
+        for fits in (
+            lambda o: o.cell.row.name == "PLATO" and o.cell.protocol == PAPER,
+            lambda o: o.cell == given(by=PAPER),
+        )
+    ]
+    # PLATO has six times as many episodes, and counts as much as Random.
+    assert len(own[0]) == 6 * len(own[1])
+    both = np.concatenate([own[0], np.repeat(own[1], 6)])
+    here, paper = (row.entries[0].text for row in events.tables[1].sections[0])
+    assert here == f"{both.mean():.2f} ± {both.std():.2f}"
+    assert paper == "19.53 ± 15.81"
+    assert "PLATO, Random together, without DICG, DGN, MOHITO, NOOP" in events.note
+
+
 def test_a_glance_counts_what_tables_show(found):
     other = "wildfire-2x3-S1"
     for seed in (42, 43):

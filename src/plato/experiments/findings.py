@@ -8,7 +8,7 @@ from plato.evaluation.comparison import Comparison
 from plato.evaluation.contestants import grid_of, level_of
 from plato.evaluation.layout import ABSENT, Column, Entry, Report, Row, Table
 from plato.evaluation.metrics import METRICS
-from plato.evaluation.published import paper_cells
+from plato.evaluation.published import ALL_MODELS, PaperCell, paper_cells
 from plato.evaluation.significance import PairedTest, paired_test
 from plato.experiments.recorded import Done
 
@@ -16,6 +16,8 @@ SURE = 0.01
 """The level at which a trained row is said to beat a given policy."""
 TESTED = ("return", "reward_per_fight", "noop_percent", "burnouts", "putouts")
 """The metrics for which the paper says who is best."""
+EVENTS = ("zero_suppressant", "new_fires")
+"""What the paper counts as openness: of agents, and of tasks."""
 
 
 def shares_of_optimum(comparison: Comparison) -> Report | None:
@@ -130,6 +132,69 @@ def against_given(comparison: Comparison) -> Report | None:
     )
     table = Table("return, p", _columns(comparison.setups), sections)
     return Report((table,), f"{comparison.protocol.name} protocol", note)
+
+
+def openness_events(comparison: Comparison) -> Report | None:
+    """How often agents run dry and fires begin, over all models: ours, the paper's."""
+    if comparison.protocol.name != "paper":
+        return None
+    setups = comparison.setups
+    models = [n for n in comparison.contestants if n in _papers_models(setups)]
+    if not models:
+        return None
+
+    def row(label: str, cells: Sequence[PaperCell | None]) -> Row:
+        texts = [f"{c.mean:z.2f} ± {c.std:.2f}" if c else ABSENT for c in cells]
+        return Row(label, tuple(map(Entry, texts)))
+
+    tables = tuple(
+        Table(
+            METRICS[metric].label,
+            _columns(setups),
+            (
+                (
+                    row(
+                        "here", [_pooled(comparison, models, s, metric) for s in setups]
+                    ),
+                    row("paper", [_printed_events(s, metric) for s in setups]),
+                ),
+            ),
+        )
+        for metric in EVENTS
+    )
+    absent = [name for name in _papers_models(setups) if name not in models]
+    without = f", without {', '.join(absent)} here" if absent else ""
+    note = (
+        f"Events in an episode of 100 steps: mean ± standard deviation over the "
+        f"episodes of {', '.join(models)} together{without}. Here every model weighs "
+        f"the same; the paper does not say how its own are weighed."
+    )
+    return Report(tables, "paper protocol", note)
+
+
+def _papers_models(setups: Sequence[str]) -> list[str]:
+    """The models of the paper's native tables."""
+    places = [(grid_of(setup) or "", level_of(setup) or "") for setup in setups]
+    return list(
+        dict.fromkeys(
+            name for place in places for name in paper_cells("native", "return", *place)
+        )
+    )
+
+
+def _pooled(
+    comparison: Comparison, models: Sequence[str], setup: str, metric: str
+) -> PaperCell:
+    """Mean and spread of all episodes of some models, each with the same weight."""
+    episodes = [comparison.results[name, setup].episodes(metric) for name in models]
+    means = np.asarray([one.mean() for one in episodes])
+    inner = np.mean([one.var() for one in episodes])
+    return PaperCell(float(means.mean()), float(np.sqrt(inner + means.var())), False)
+
+
+def _printed_events(setup: str, metric: str) -> PaperCell | None:
+    grid, level = grid_of(setup) or "", level_of(setup) or ""
+    return paper_cells("openness_events", metric, grid, level).get(ALL_MODELS)
 
 
 def compute(found: Sequence[Done]) -> Report:
