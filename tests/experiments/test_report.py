@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import subprocess
 from dataclasses import replace
+from shutil import which
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from scipy import stats
 from small_cells import AWAY, FIELD, HOME, PAPER, SETTINGS, given, trained
 
 from markup import Tags
+from plato.evaluation.rendering import HELD
 from plato.experiments.cells import Row
 from plato.experiments.glance import glance
 from plato.experiments.recorded import Done, done
@@ -190,6 +193,23 @@ def test_a_report_in_every_format(found, tmp_path):
     latex = (tmp_path / "latex").read_text()
     assert latex.count(r"\begin{document}") == 1
     assert latex.count(r"\begin{table*}") == latex.count(r"\end{table*}") > 10
+    for line in (
+        r"\section{By the field's protocol}",
+        r"\subsection{Zero-shot: from 2$\times$3 to 3$\times$3}",
+    ):
+        assert line in latex
+    assert r"(\texttt{plato solve})" in latex
+    waiting = [part.count(r"\end{table*}") for part in latex.split("\n\\platopage\n")]
+    assert max(waiting) <= HELD
+
+
+@pytest.mark.skipif(which("pdflatex") is None, reason="needs pdflatex")
+def test_latex_compiles_as_it_is(found, tmp_path):
+    write_report(found, tmp_path / "report.tex", "latex")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120)
+    assert made.returncode == 0, made.stdout.decode("utf-8", "replace")[-2000:]
+    assert (tmp_path / "report.pdf").exists()
 
 
 def test_commands_on_a_store(plato, found, tmp_path, monkeypatch):

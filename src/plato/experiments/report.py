@@ -92,8 +92,23 @@ def _markdown(found: Sequence[Done]) -> str:
 
 
 def _latex(found: Sequence[Done]) -> str:
-    reports = [part.report for parts in _by_protocol(found).values() for part in parts]
-    return rendering.latex(*reports, compute(found))
+    by_protocol = _by_protocol(found)
+    parts: list[rendering.Report | rendering.Heading] = [
+        rendering.Heading(TITLE, _facts(found)),
+        rendering.Heading("At a glance", "\n".join(glance(by_protocol))),
+    ]
+    for name, own in by_protocol.items():
+        parts.append(rendering.Heading(*PROTOCOLS[name]))
+        for part in own:
+            parts.append(rendering.Heading(part.title, _said(part), "subsection"))
+            parts.append(part.report)
+    differences = "\n".join(f"{name}: {text}" for name, text in DIFFERENCES)
+    return rendering.latex(
+        *parts,
+        rendering.Heading("What differs from the paper, and why", differences),
+        rendering.Heading("What it took"),
+        compute(found),
+    )
 
 
 def _html(found: Sequence[Done]) -> str:
