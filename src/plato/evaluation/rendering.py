@@ -219,7 +219,7 @@ def _latex_table(table: Table, report: Report, number: int) -> str:
     )
     return "\n".join(
         [
-            r"\begin{table*}[!t]",
+            r"\begin{table*}[!ht]",
             r"\centering",
             r"\setlength{\tabcolsep}{1.4pt}",
             r"\renewcommand{\arraystretch}{1.02}",
