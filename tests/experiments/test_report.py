@@ -97,9 +97,13 @@ def test_sections_show_what_the_store_holds(found):
     (row,) = made["Against the given policies"].report.tables[0].sections[0]
     assert row.label == "PLATO over Random"
     (random,) = [o for o in found if o.cell == given()]
-    seeds = [np.mean([o.played(HOME).metrics["return"][0] for o in own], axis=0)]
-    seeds.append(random.played(HOME).metrics["return"][0])
-    expected = stats.ttest_rel(*seeds).pvalue
+    gains = np.asarray([o.entry.data["episodes"][HOME]["return"][0] for o in own])
+    gains = gains - random.entry.data["episodes"][HOME]["return"][0]
+    # Two standard errors, of trainings and of seeds, added and weighed as Welch does.
+    squares = [stats.sem(gains.mean(axis=axis)) ** 2 for axis in (1, 0)]
+    weighed = squares[0] ** 2 / (len(own) - 1) + squares[1] ** 2 / (gains.shape[1] - 1)
+    t = stats.t(sum(squares) ** 2 / weighed)
+    expected = 2 * t.cdf(-abs(gains.mean()) / sum(squares) ** 0.5)
     assert row.entries[0].text == f"{expected:.0e}"
     assert row.entries[0].bold
     ablation = made["Ablation"].report.tables[0].sections[0]
