@@ -85,6 +85,7 @@ def test_sections_show_what_the_store_holds(found):
     labels = [row.label for part in native.report.tables[0].sections for row in part]
     assert labels[:2] == ["PLATO (2)", "Random"]
     assert "PLATO (paper)" in labels
+    assert "holds the mean of many in about 50 of 100 with 2 (" in native.report.note
     comparison = native.comparison
     assert comparison is not None
     cell = comparison.cells["PLATO", HOME, "return"]
@@ -108,6 +109,19 @@ def test_sections_show_what_the_store_holds(found):
     assert row.entries[0].bold
     ablation = made["Ablation"].report.tables[0].sections[0]
     assert [row.label for row in ablation] == ["mlp+add (2)", "mlp+dot (2)"]
+
+
+def test_rows_say_how_few_trainings_a_setup_may_have(found):
+    other = "wildfire-2x3-S1"
+    for seed in (42, 43, 44):
+        cell = replace(trained(seed), trained_on=(other,), plays=(other,))
+        found.append(Done(cell, entry(cell, 80.0)))
+    cell = replace(given(), plays=(other,))
+    found.append(Done(cell, entry(cell, 85.0)))
+    native, *_ = sections(found, FIELD)
+    rows = [row for part in native.report.tables[0].sections for row in part]
+    assert rows[0].label == "PLATO (2–3)"
+    assert "about 50 of 100 with 2, 75 of 100 with 3 (" in native.report.note
 
 
 def test_the_papers_pattern_is_put_beside_ours(found):
