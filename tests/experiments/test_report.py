@@ -2,16 +2,20 @@
 
 import gzip
 import json
+import re
 import subprocess
 from dataclasses import replace
 from shutil import which
 
 import numpy as np
 import pytest
+import tyro
 from scipy import stats
 from small_cells import AWAY, FIELD, HOME, PAPER, SETTINGS, given, trained
 
 from markup import Tags
+from plato.cli.reproducing import Reproduce
+from plato.errors import PlatoError
 from plato.evaluation.rendering import HELD
 from plato.experiments.cells import Row
 from plato.experiments.glance import glance
@@ -237,25 +241,55 @@ def test_commands_on_a_store(plato, found, tmp_path, monkeypatch):
     result = plato("report", "--store", str(tmp_path / "store"))
     assert result.returncode == 2
     assert "none of its" in result.stderr
-    for flags, words in (
-        (["--methods", "QMIX"], "There is no row 'QMIX'"),
-        (["--address", "auto"], "add --engine ray"),
-        (["--seeds", "0"], "seeds must be from 1"),
-        (["--part-of-training", "2"], "must be above 0 and at most 1"),
-    ):
-        result = plato("reproduce", "--store", "s", *flags)
-        assert result.returncode == 2
-        assert words in result.stderr
+    result = plato("report", "--store", "s", "--part-of-training", "7")
+    assert result.returncode == 2
+    assert "must be above 0 and at most 1" in result.stderr
+    flags = ["--methods", "PLATO", "DICG", "--methods", "QMIX"]
+    result = plato("reproduce", "--store", "s", *flags)
+    assert result.returncode == 2
+    assert "There is no row 'QMIX'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"methods": (("QMIX",),)}, "from: 'PLATO', 'PLATO, 1.2 M steps', 'DICG'"),
+        ({"address": "auto"}, "add --engine ray"),
+        ({"gpus": 0.5}, "--gpus is for the cells of a cluster; add --engine ray"),
+        ({"gpus": -1.0, "engine": "ray"}, "--gpus must be 0 or more, not -1"),
+        ({"seeds": 0}, "seeds must be from 1"),
+        ({"part_of_training": 2.0}, "must be above 0 and at most 1"),
+        ({"part_of_training": float("nan")}, "must be above 0 and at most 1"),
+        (
+            {"only": "zero-shot", "methods": (("Weakest",),)},
+            "--only zero-shot has none of the rows 'Weakest'",
+        ),
+    ],
+)
+def test_what_reproduce_refuses(asked, words):
+    with pytest.raises(PlatoError, match=re.escape(words)):
+        Reproduce(**asked).cells()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--methods", "PLATO", "DICG"], ["--methods", "PLATO", "--methods", "DICG"]],
+)
+def test_methods_may_be_repeated(flags):
+    asked = tyro.cli(Reproduce, args=flags)
+    assert {cell.row.name for cell in asked.cells()} == {"PLATO", "DICG"}
 
 
 def test_reproducing_and_reporting(plato, tmp_path):
     """Given policies take no training: the whole way in seconds."""
-    flags = ["--methods", "NOOP", "Random", "--setup", "wildfire-2x3-S0"]
+    flags = ["--methods", "NOOP", "--methods", "Random", "--seeds", "2"]
+    flags += ["--setup", "wildfire-2x3-S0", "--part-of-training", "0.5"]
     command = ["reproduce", "--only", "native", "--store", "mine", *flags]
     result = plato(*command)
     assert result.returncode == 0, result.stderr
     assert "4 cell(s), 0 of them done already" in result.stdout
-    assert "All 4 cell(s) are done" in result.stdout
+    hint = "plato report --store mine --seeds 2 --part-of-training 0.5"
+    assert f"All 4 cell(s) are done: {hint}\n" in result.stdout
     files = sorted((tmp_path / "mine" / "cells").rglob("*.json.gz"))
     before = [path.read_bytes() for path in files]
     data = json.loads(gzip.decompress(before[0]))
