@@ -17,6 +17,7 @@ from markup import Tags
 from plato.cli.reproducing import Reproduce
 from plato.errors import PlatoError
 from plato.evaluation.rendering import HELD
+from plato.experiments import suite
 from plato.experiments.cells import Row
 from plato.experiments.glance import glance
 from plato.experiments.recorded import Done, done
@@ -223,6 +224,24 @@ def test_a_report_in_every_format(found, tmp_path):
     assert r"(\texttt{plato solve})" in latex
     waiting = [part.count(r"\end{table*}") for part in latex.split("\n\\platopage\n")]
     assert max(waiting) <= HELD
+
+
+def test_a_report_says_what_it_lacks(found, tmp_path, monkeypatch):
+    # One training by the field's protocol, and a given policy by the paper's.
+    few = [o for o in found if o.cell in (trained(42), given(by=PAPER))]
+    assert len(few) == 2
+    write_report(few, tmp_path / "few.md", "markdown")
+    text = (tmp_path / "few.md").read_text()
+    assert text.index("Trainings were cut short, some to") < text.index("At a glance")
+    assert "no row has two of them on the same setup" in text
+    assert "no row has been trained" in text
+    monkeypatch.setattr("plato.experiments.pictures.find_spec", lambda name: None)
+    write_report(few, tmp_path / "few.html", "html")
+    page = (tmp_path / "few.html").read_text()
+    assert "Pictures need Matplotlib: <code>pip install" in page
+    cell = trained(42, suite.PLATO)
+    write_report([Done(cell, entry(cell, 50.0))], tmp_path / "whole.md", "markdown")
+    assert "cut short" not in (tmp_path / "whole.md").read_text()
 
 
 @pytest.mark.skipif(which("pdflatex") is None, reason="needs pdflatex")
