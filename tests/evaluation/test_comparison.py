@@ -62,8 +62,8 @@ def test_the_fields_numbers_and_aggregates(additive):
     assert (cell.interval.low, cell.interval.high) == pytest.approx(
         (scores.min(), scores.max())
     )
-    assert found.trainings("additive") == 2
-    assert found.trainings("noop") == 0
+    assert found.trainings("additive") == (2, 2)
+    assert found.trainings("noop") == (0, 0)
     summary = found.summaries["return"]
     assert summary.scales["wildfire-2x3-S3"].low == -6.0
     assert summary.aggregates["noop"]["mean"].value == 0.0

@@ -13,6 +13,7 @@ from plato.evaluation.significance import (
     PairedTest,
     best_of,
     bonferroni,
+    crossed_test,
     paired_test,
 )
 
@@ -153,3 +154,32 @@ def test_any_data_have_an_answer_and_order_does_not_matter(pairs):
     assert there.kind == back.kind
     assert there.favours == -back.favours
     assert there.p == pytest.approx(back.p, rel=1e-6)
+
+
+def test_one_lucky_training_of_five_is_no_method():
+    """Though over the episodes of these five there is no doubt."""
+    policy = np.random.default_rng(0).normal(50, 10, 400)
+    trainings = np.stack([policy] * 4 + [policy + 8])
+    assert paired_test(trainings.mean(axis=0), policy, 0.01).p < 1e-30
+    test = crossed_test(trainings, policy)
+    assert test.difference == pytest.approx(1.6)
+    # The seeds do not matter here, so it is the t-test of 0, 0, 0, 0 and 8.
+    assert test.p == pytest.approx(stats.ttest_1samp([0, 0, 0, 0, 8.0], 0).pvalue)
+
+
+def test_a_crossed_test_holds_its_level():
+    """Trainings and seeds both vary, and there is nothing to be found."""
+    rng = np.random.default_rng(1)
+    found = 0
+    for _ in range(400):
+        luck, seeds = rng.normal(size=(5, 1)), 5 * rng.normal(size=40)
+        trainings = luck + seeds + rng.normal(size=(5, 40))
+        found += crossed_test(trainings, rng.normal(size=40)).p < 0.05
+    assert found <= 32  # 20 are expected at the level
+
+
+def test_crossed_tests_where_nothing_varies():
+    same = np.full((3, 6), 4.0)
+    assert crossed_test(same, same[0]).p == 1
+    always = crossed_test(same, -same[0])
+    assert (always.difference, always.error, always.p) == (8, 0, 0)

@@ -2,14 +2,22 @@
 
 import gzip
 import json
+import re
+import subprocess
 from dataclasses import replace
+from shutil import which
 
 import numpy as np
 import pytest
+import tyro
 from scipy import stats
 from small_cells import AWAY, FIELD, HOME, PAPER, SETTINGS, given, trained
 
 from markup import Tags
+from plato.cli.reproducing import Reproduce
+from plato.errors import PlatoError
+from plato.evaluation.rendering import HELD
+from plato.experiments import suite
 from plato.experiments.cells import Row
 from plato.experiments.glance import glance
 from plato.experiments.recorded import Done, done
@@ -82,6 +90,7 @@ def test_sections_show_what_the_store_holds(found):
     labels = [row.label for part in native.report.tables[0].sections for row in part]
     assert labels[:2] == ["PLATO (2)", "Random"]
     assert "PLATO (paper)" in labels
+    assert "holds the mean of many in about 50 of 100 with 2 (" in native.report.note
     comparison = native.comparison
     assert comparison is not None
     cell = comparison.cells["PLATO", HOME, "return"]
@@ -94,13 +103,30 @@ def test_sections_show_what_the_store_holds(found):
     (row,) = made["Against the given policies"].report.tables[0].sections[0]
     assert row.label == "PLATO over Random"
     (random,) = [o for o in found if o.cell == given()]
-    seeds = [np.mean([o.played(HOME).metrics["return"][0] for o in own], axis=0)]
-    seeds.append(random.played(HOME).metrics["return"][0])
-    expected = stats.ttest_rel(*seeds).pvalue
+    gains = np.asarray([o.entry.data["episodes"][HOME]["return"][0] for o in own])
+    gains = gains - random.entry.data["episodes"][HOME]["return"][0]
+    # Two standard errors, of trainings and of seeds, added and weighed as Welch does.
+    squares = [stats.sem(gains.mean(axis=axis)) ** 2 for axis in (1, 0)]
+    weighed = squares[0] ** 2 / (len(own) - 1) + squares[1] ** 2 / (gains.shape[1] - 1)
+    t = stats.t(sum(squares) ** 2 / weighed)
+    expected = 2 * t.cdf(-abs(gains.mean()) / sum(squares) ** 0.5)
     assert row.entries[0].text == f"{expected:.0e}"
     assert row.entries[0].bold
     ablation = made["Ablation"].report.tables[0].sections[0]
     assert [row.label for row in ablation] == ["mlp+add (2)", "mlp+dot (2)"]
+
+
+def test_rows_say_how_few_trainings_a_setup_may_have(found):
+    other = "wildfire-2x3-S1"
+    for seed in (42, 43, 44):
+        cell = replace(trained(seed), trained_on=(other,), plays=(other,))
+        found.append(Done(cell, entry(cell, 80.0)))
+    cell = replace(given(), plays=(other,))
+    found.append(Done(cell, entry(cell, 85.0)))
+    native, *_ = sections(found, FIELD)
+    rows = [row for part in native.report.tables[0].sections for row in part]
+    assert rows[0].label == "PLATO (2–3)"
+    assert "about 50 of 100 with 2, 75 of 100 with 3 (" in native.report.note
 
 
 def test_the_papers_pattern_is_put_beside_ours(found):
@@ -111,6 +137,28 @@ def test_the_papers_pattern_is_put_beside_ours(found):
     assert paper.entries[0].text == "PLATO"
     assert "columns agree" in pattern.note
     assert "Distance to the optimum" not in made
+
+
+def test_openness_events_are_pooled_over_the_papers_models(found):
+    made = {section.title: section for section in sections(found, PAPER)}
+    events = made["Openness events"].report
+    assert [table.title for table in events.tables] == ["ran dry", "new fires"]
+    own = [
+        np.ravel(
+            [o.entry.data["episodes"][HOME]["new_fires"] for o in found if fits(o)]
+        )
+        for fits in (
+            lambda o: o.cell.row.name == "PLATO" and o.cell.protocol == PAPER,
+            lambda o: o.cell == given(by=PAPER),
+        )
+    ]
+    # PLATO has six times as many episodes, and counts as much as Random.
+    assert len(own[0]) == 6 * len(own[1])
+    both = np.concatenate([own[0], np.repeat(own[1], 6)])
+    here, paper = (row.entries[0].text for row in events.tables[1].sections[0])
+    assert here == f"{both.mean():.2f} ± {both.std():.2f}"
+    assert paper == "19.53 ± 15.81"
+    assert "PLATO, Random together, without DICG, DGN, MOHITO, NOOP" in events.note
 
 
 def test_a_glance_counts_what_tables_show(found):
@@ -168,6 +216,41 @@ def test_a_report_in_every_format(found, tmp_path):
     latex = (tmp_path / "latex").read_text()
     assert latex.count(r"\begin{document}") == 1
     assert latex.count(r"\begin{table*}") == latex.count(r"\end{table*}") > 10
+    for line in (
+        r"\section{By the field's protocol}",
+        r"\subsection{Zero-shot: from 2$\times$3 to 3$\times$3}",
+    ):
+        assert line in latex
+    assert r"(\texttt{plato solve})" in latex
+    waiting = [part.count(r"\end{table*}") for part in latex.split("\n\\platopage\n")]
+    assert max(waiting) <= HELD
+
+
+def test_a_report_says_what_it_lacks(found, tmp_path, monkeypatch):
+    # One training by the field's protocol, and a given policy by the paper's.
+    few = [o for o in found if o.cell in (trained(42), given(by=PAPER))]
+    assert len(few) == 2
+    write_report(few, tmp_path / "few.md", "markdown")
+    text = (tmp_path / "few.md").read_text()
+    assert text.index("Trainings were cut short, some to") < text.index("At a glance")
+    assert "no row has two of them on the same setup" in text
+    assert "no row has been trained" in text
+    monkeypatch.setattr("plato.experiments.pictures.find_spec", lambda name: None)
+    write_report(few, tmp_path / "few.html", "html")
+    page = (tmp_path / "few.html").read_text()
+    assert "Pictures need Matplotlib: <code>pip install" in page
+    cell = trained(42, suite.PLATO)
+    write_report([Done(cell, entry(cell, 50.0))], tmp_path / "whole.md", "markdown")
+    assert "cut short" not in (tmp_path / "whole.md").read_text()
+
+
+@pytest.mark.skipif(which("pdflatex") is None, reason="needs pdflatex")
+def test_latex_compiles_as_it_is(found, tmp_path):
+    write_report(found, tmp_path / "report.tex", "latex")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120)
+    assert made.returncode == 0, made.stdout.decode("utf-8", "replace")[-2000:]
+    assert (tmp_path / "report.pdf").exists()
 
 
 def test_commands_on_a_store(plato, found, tmp_path, monkeypatch):
@@ -177,25 +260,55 @@ def test_commands_on_a_store(plato, found, tmp_path, monkeypatch):
     result = plato("report", "--store", str(tmp_path / "store"))
     assert result.returncode == 2
     assert "none of its" in result.stderr
-    for flags, words in (
-        (["--methods", "QMIX"], "There is no row 'QMIX'"),
-        (["--address", "auto"], "add --engine ray"),
-        (["--seeds", "0"], "seeds must be from 1"),
-        (["--part-of-training", "2"], "must be above 0 and at most 1"),
-    ):
-        result = plato("reproduce", "--store", "s", *flags)
-        assert result.returncode == 2
-        assert words in result.stderr
+    result = plato("report", "--store", "s", "--part-of-training", "7")
+    assert result.returncode == 2
+    assert "must be above 0 and at most 1" in result.stderr
+    flags = ["--methods", "PLATO", "DICG", "--methods", "QMIX"]
+    result = plato("reproduce", "--store", "s", *flags)
+    assert result.returncode == 2
+    assert "There is no row 'QMIX'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"methods": (("QMIX",),)}, "from: 'PLATO', 'PLATO, 1.2 M steps', 'DICG'"),
+        ({"address": "auto"}, "add --engine ray"),
+        ({"gpus": 0.5}, "--gpus is for the cells of a cluster; add --engine ray"),
+        ({"gpus": -1.0, "engine": "ray"}, "--gpus must be 0 or more, not -1"),
+        ({"seeds": 0}, "seeds must be from 1"),
+        ({"part_of_training": 2.0}, "must be above 0 and at most 1"),
+        ({"part_of_training": float("nan")}, "must be above 0 and at most 1"),
+        (
+            {"only": "zero-shot", "methods": (("Weakest",),)},
+            "--only zero-shot has none of the rows 'Weakest'",
+        ),
+    ],
+)
+def test_what_reproduce_refuses(asked, words):
+    with pytest.raises(PlatoError, match=re.escape(words)):
+        Reproduce(**asked).cells()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--methods", "PLATO", "DICG"], ["--methods", "PLATO", "--methods", "DICG"]],
+)
+def test_methods_may_be_repeated(flags):
+    asked = tyro.cli(Reproduce, args=flags)
+    assert {cell.row.name for cell in asked.cells()} == {"PLATO", "DICG"}
 
 
 def test_reproducing_and_reporting(plato, tmp_path):
     """Given policies take no training: the whole way in seconds."""
-    flags = ["--methods", "NOOP", "Random", "--setup", "wildfire-2x3-S0"]
+    flags = ["--methods", "NOOP", "--methods", "Random", "--seeds", "2"]
+    flags += ["--setup", "wildfire-2x3-S0", "--part-of-training", "0.5"]
     command = ["reproduce", "--only", "native", "--store", "mine", *flags]
     result = plato(*command)
     assert result.returncode == 0, result.stderr
     assert "4 cell(s), 0 of them done already" in result.stdout
-    assert "All 4 cell(s) are done" in result.stdout
+    hint = "plato report --store mine --seeds 2 --part-of-training 0.5"
+    assert f"All 4 cell(s) are done: {hint}\n" in result.stdout
     files = sorted((tmp_path / "mine" / "cells").rglob("*.json.gz"))
     before = [path.read_bytes() for path in files]
     data = json.loads(gzip.decompress(before[0]))

@@ -90,6 +90,13 @@ def test_what_the_page_says_of_single_trainings(returns):
         for s in ("S1", "S2", "S3")
     ]
     assert (round(100 * min(shares)), round(100 * max(shares))) == (46, 95)
+    shares = [
+        np.mean(list(at_home("Algorithm 1", f"{grid}-{s}").values()))
+        / paper_cells("native", "return", grid, s)["PLATO"].mean
+        for grid in ("3x3", "4x4")
+        for s in ("S2", "S3")
+    ]
+    assert (round(100 * min(shares)), round(100 * max(shares))) == (90, 92)
     low, *others = sorted(at_home("PLATO", "4x4-S1", "paper").values())
     assert (round(low), round(float(np.mean(others)), 1)) == (77, 101.8)
     for row, s2, s3 in (

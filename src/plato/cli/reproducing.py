@@ -1,6 +1,7 @@
 """`plato reproduce` and `plato report`: the paper's experiments, and what came of
 them."""
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,8 +53,8 @@ class Reproduce:
     needs; switches: PLATO's forms, one switch at a time; generalist: one policy for all
     setups; all: everything; heuristics: check the paper's 360 numbers of NOOP, Weakest
     and Strongest."""
-    methods: tuple[str, ...] = ()
-    """Rows to do, as tables call them (default: all)."""
+    methods: Repeated[tuple[str, ...]] = ()
+    """Rows to do, as tables call them (default: all); may be repeated."""
     setup: Repeated[str] = ()
     """Native setups to do (default: all 12); may be repeated."""
     seeds: int = 5
@@ -76,34 +77,63 @@ class Reproduce:
         set_up_jax()
         if self.only == "heuristics":
             return _check_heuristics()
-        from plato.configuration import whole_number
-        from plato.experiments import suite
         from plato.experiments.engines import engine
         from plato.experiments.store import Store
 
-        whole_number("seeds", self.seeds, 1)
-        if not 0 < self.part_of_training <= 1:
-            raise PlatoError("--part-of-training must be above 0 and at most 1.")
-        store = Store(self.store)
-        cells = suite.cells(
+        cells, store = self.cells(), Store(self.store)
+        where = engine(self.engine, self.address, self.gpus)
+        flags = _flags(self.seeds, self.part_of_training)
+        return _reproduce(cells, store, where, console(), flags)
+
+    def cells(self) -> "list[Cell]":
+        """What is asked for, if it can be done."""
+        from plato.experiments import suite
+
+        _check(self.seeds, self.part_of_training)
+        if self.engine != "ray" and self.address is not None:
+            raise PlatoError("--address is of a Ray cluster; add --engine ray.")
+        if self.engine != "ray" and self.gpus:
+            raise PlatoError("--gpus is for the cells of a cluster; add --engine ray.")
+        if not 0 <= self.gpus < float("inf"):
+            raise PlatoError(f"--gpus must be 0 or more, not {self.gpus:g}.")
+        methods = [name for group in self.methods for name in group]
+        found = suite.cells(
             PARTS[self.only],
             suite.protocols(_protocols(self.protocol)),
-            methods=self.methods,
+            methods=methods,
             setups=self.setup or suite.NATIVE,
             seeds=self.seeds,
             part_of_training=self.part_of_training,
         )
-        if self.address is not None and self.engine != "ray":
-            raise PlatoError("--address is of a Ray cluster; add --engine ray.")
-        where = engine(self.engine, self.address, self.gpus)
-        return _reproduce(cells, store, where, console())
+        if not found:
+            named = ", ".join(map(repr, methods))
+            raise PlatoError(f"--only {self.only} has none of the rows {named}.")
+        return found
+
+
+def _check(seeds: int, part_of_training: float) -> None:
+    from plato.configuration import whole_number
+
+    whole_number("seeds", seeds, 1)
+    if not 0 < part_of_training <= 1:
+        raise PlatoError("--part-of-training must be above 0 and at most 1.")
+
+
+def _flags(seeds: int, part_of_training: float) -> str:
+    """With what `plato report` finds the same results."""
+    more = f" --seeds {seeds}" if seeds != Report.seeds else ""
+    if part_of_training != Report.part_of_training:
+        more += f" --part-of-training {part_of_training!r}"
+    return more
 
 
 def _protocols(which: str) -> "list[ProtocolName]":
     return ["paper", "field"] if which == "both" else [which]  # pyright: ignore[reportReturnType]
 
 
-def _reproduce(cells: "Sequence[Cell]", store: "Store", engine, out: "Console") -> int:
+def _reproduce(
+    cells: "Sequence[Cell]", store: "Store", engine, out: "Console", flags: str
+) -> int:
     from plato.cli.progress import shown
 
     missing, made_by = _looked_through(cells, store)
@@ -125,7 +155,11 @@ def _reproduce(cells: "Sequence[Cell]", store: "Store", engine, out: "Console") 
             soft_wrap=True,
         )
         return 0
-    out.print(f"All {len(cells)} cell(s) are done: plato report --store {store.path}")
+    where = shlex.quote(str(store.path))
+    out.print(
+        f"All {len(cells)} cell(s) are done: plato report --store {where}{flags}",
+        soft_wrap=True,
+    )
     return 0
 
 
@@ -207,6 +241,7 @@ class Report:
         from plato.experiments.report import write_report
         from plato.experiments.store import Store
 
+        _check(self.seeds, self.part_of_training)
         if not (self.store / "cells").is_dir():
             raise PlatoError(
                 f"{self.store}: holds no results; make some with `plato reproduce`."

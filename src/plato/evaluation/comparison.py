@@ -93,11 +93,13 @@ class Comparison:
     optimum: Mapping[str, float]
     """By setup, the best possible return, where it is known."""
 
-    def trainings(self, contestant: str) -> int:
-        """How many trainings stand behind a contestant, at most; 0 for a policy."""
+    def trainings(self, contestant: str) -> tuple[int, int]:
+        """How many trainings stand behind a contestant: on the setup with the fewest,
+        and on that with the most; none behind a given policy."""
         if contestant not in self.trained:
-            return 0
-        return max(len(self.results[contestant, s].played) for s in self.setups)
+            return 0, 0
+        counts = [len(self.results[contestant, s].played) for s in self.setups]
+        return min(counts), max(counts)
 
 
 def check_metrics(names: Sequence[str]) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """What a table has to say about how its numbers were made."""
 
+from plato.evaluation.aggregates import COVERED
 from plato.evaluation.comparison import Comparison
 from plato.evaluation.significance import LEVEL, bonferroni
 
@@ -8,7 +9,7 @@ def fine_print(comparison: Comparison, *, beside_paper: bool) -> str:
     """The protocol, the seeds, the noise, the actions, and what is bold."""
     paper = comparison.protocol.name == "paper"
     lines = _paper(comparison) if paper else _field(comparison)
-    if any(comparison.trainings(name) > 1 for name in comparison.trained):
+    if any(comparison.trainings(name)[1] > 1 for name in comparison.trained):
         lines.append("In brackets after a name: its trainings.")
     if beside_paper:
         lines.append("(paper): as the paper prints it, by its own protocol.")
@@ -48,6 +49,7 @@ def _field(comparison: Comparison) -> list[str]:
         f"mean [95 % stratified bootstrap interval, {_drawn(comparison)}] on seeds "
         f"{_span(protocol.seeds)}; {_how(comparison)}"
     )
+    lines += _short_of(comparison)
     if len(comparison.contestants) > 1:
         lines.append("Bold: its interval lies beyond every other.")
     if comparison.metrics[0] in comparison.summaries:
@@ -71,6 +73,18 @@ def _drawn(comparison: Comparison) -> str:
     if len(comparison.trained) < len(comparison.contestants):
         over.append("of a given policy over episodes" if over else "over episodes")
     return ", ".join(over)
+
+
+def _short_of(comparison: Comparison) -> list[str]:
+    """What intervals over few trainings are worth."""
+    counts = sorted({n for c in comparison.trained for n in comparison.trainings(c)})
+    cases = [f"{COVERED[n]} of 100 with {n}" for n in counts if n in COVERED]
+    if not cases:
+        return []
+    return [
+        f"Over few trainings such an interval is too short: it holds the mean of many "
+        f"in about {', '.join(cases)} (normal scores)."
+    ]
 
 
 def _scales(comparison: Comparison) -> str:

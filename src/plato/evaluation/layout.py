@@ -177,8 +177,10 @@ def _short(setup: str) -> str:
 
 
 def _row_label(comparison: Comparison, name: str) -> str:
-    trainings = comparison.trainings(name)
-    return f"{name} ({trainings})" if trainings > 1 else name
+    least, most = comparison.trainings(name)
+    if most < 2:
+        return name
+    return f"{name} ({least})" if least == most else f"{name} ({least}–{most})"
 
 
 def _entry(cell: Cell) -> Entry:

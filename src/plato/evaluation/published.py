@@ -7,8 +7,10 @@ from importlib import resources
 from typing import Literal, TypeAlias
 
 PaperTable: TypeAlias = Literal[
-    "native", "zero_shot", "ablation_native", "ablation_zero_shot"
+    "native", "zero_shot", "ablation_native", "ablation_zero_shot", "openness_events"
 ]
+ALL_MODELS = "all models"
+"""The one row of the table of openness events."""
 
 
 @dataclass(frozen=True)

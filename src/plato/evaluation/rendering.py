@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html import escape
+from typing import Literal
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -17,6 +19,9 @@ GAP = PADDING + 1
 STAR = "*"
 NARROW = 8
 """Columns from which a LaTeX table takes the whole width."""
+HELD = 6
+"""Tables of a LaTeX page of its own after which it is told to print what it holds: it
+gives up when too many wait for a place."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -37,6 +42,7 @@ _LATEX_HEAD = r"""% Compiles as it is with pdflatex, and can be \input into a do
 % that loads booktabs and graphicx. What follows asks whether one has begun.
 \expandafter\ifx\csname @nodocument\endcsname\relax
   \let\platoend\relax
+  \let\platopage\relax
 \else
   \documentclass{article}
   \usepackage[T1]{fontenc}
@@ -44,8 +50,19 @@ _LATEX_HEAD = r"""% Compiles as it is with pdflatex, and can be \input into a do
   \usepackage{booktabs,graphicx}
   \begin{document}
   \def\platoend{\end{document}}
+  \let\platopage\clearpage
 \fi
 """
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What stands above tables of a LaTeX document."""
+
+    title: str
+    text: str = ""
+    """Lines of it are paragraphs."""
+    level: Literal["section", "subsection"] = "section"
 
 
 def console_tables(report: Report, width: int) -> RenderableType:
@@ -93,14 +110,23 @@ def html(report: Report) -> str:
     return "\n".join([*blocks, f"<p class=note>{escape(report.note)}</p>"])
 
 
-def latex(*reports: Report) -> str:
+def latex(*parts: Report | Heading) -> str:
     """The layout of the paper's tables: groups side by side, booktabs rules."""
-    pairs = [(table, report) for report in reports for table in report.tables]
-    tables = [
-        _latex_table(table, report, number)
-        for number, (table, report) in enumerate(pairs, start=1)
-    ]
-    return _LATEX_HEAD + "\n" + "\n\n".join(tables) + "\n\n\\platoend\n"
+    blocks, number, held = [_LATEX_HEAD], 0, 0
+    for part in parts:
+        if isinstance(part, Heading):
+            # Tables float: those above a heading must not come after it.
+            blocks += [r"\platopage"] if held else []
+            blocks.append(_latex_heading(part))
+            held = 0
+            continue
+        for table in part.tables:
+            if held == HELD:
+                blocks.append(r"\platopage")
+                held = 0
+            number, held = number + 1, held + 1
+            blocks.append(_latex_table(table, part, number))
+    return "\n\n".join([*blocks, "\\platoend\n"])
 
 
 def _title(table: Table, report: Report) -> str:
@@ -173,6 +199,11 @@ def _bar(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+def _latex_heading(heading: Heading) -> str:
+    lines = [rf"\{heading.level}{{{_tex(heading.title)}}}"]
+    return "\n\n".join(lines + [_tex(line) for line in heading.text.splitlines()])
+
+
 def _latex_table(table: Table, report: Report, number: int) -> str:
     columns = len(table.columns)
     groups = [len(one.columns) for one in table.by_group()]
@@ -188,7 +219,7 @@ def _latex_table(table: Table, report: Report, number: int) -> str:
     )
     return "\n".join(
         [
-            r"\begin{table*}[!t]",
+            r"\begin{table*}[!ht]",
             r"\centering",
             r"\setlength{\tabcolsep}{1.4pt}",
             r"\renewcommand{\arraystretch}{1.02}",
@@ -237,9 +268,10 @@ def _latex_entry(entry: Entry) -> str:
 
 
 def _tex(text: str) -> str:
-    """Text as LaTeX, with minus signs before numbers."""
+    """Text as LaTeX, with minus signs before numbers and `code` as such."""
     text = re.sub(r"(?<![\w–-])-(?=\d)", "−", text)
-    return "".join(_LATEX.get(character, character) for character in text)
+    text = "".join(_LATEX.get(character, character) for character in text)
+    return re.sub(r"`([^`]+)`", r"\\texttt{\1}", text)
 
 
 def _capital(text: str) -> str:

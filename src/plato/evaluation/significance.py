@@ -4,6 +4,9 @@ Every model plays the same seeds, so two models are compared by their difference
 by seed. Normal differences are tested by the paired t-test, others by Wilcoxon's
 signed ranks, both two-sided and at a level that is shared by the family of models
 (Bonferroni: 0.05 / k for k models).
+
+That a method, rather than its trainings at hand, beats a given policy is tested over
+trainings and episodes both.
 """
 
 from collections.abc import Mapping
@@ -22,6 +25,7 @@ SHAPIRO_LEAST, SHAPIRO_MOST = 3, 5000
 """Numbers of differences for which the Shapiro–Wilk test is defined and calibrated."""
 
 Seeds = Float[np.ndarray, " seed"]
+Runs = Float[np.ndarray, "run seed"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,17 @@ class PairedTest:
     favours: Literal[-1, 0, 1]
     """Whom the statistic favours: 1 the first, -1 the second, 0 neither."""
     seeds: int
+
+
+@dataclass(frozen=True)
+class CrossedTest:
+    """A method against a given policy, over its trainings and their episodes."""
+
+    difference: float
+    """Of the means; positive where the method's is higher."""
+    error: float
+    """Its standard error: 0 where no training and no episode tells otherwise."""
+    p: float
 
 
 @dataclass(frozen=True)
@@ -84,6 +99,28 @@ def paired_test(first: Seeds, second: Seeds, level: float) -> PairedTest:
     return _wilcoxon(differences, normality)
 
 
+def crossed_test(trainings: Runs, given: Seeds) -> CrossedTest:
+    """Whether other trainings, in other episodes, would differ from a given policy.
+
+    All trainings and the given policy play the same seeds, so the mean difference errs
+    in two ways: by which trainings there are, and by which seeds. Its variance is at
+    most the sum of the two, estimated by the training means and by the differences seed
+    by seed; t is two-sided, with Welch's degrees of freedom.
+    """
+    differences = np.stack([_differences(row, given) for row in trainings])
+    runs, seeds = differences.shape
+    mean = float(differences.mean())
+    by_training = _variance(differences.mean(axis=1)) / runs
+    by_seed = _variance(differences.mean(axis=0)) / seeds
+    variance = by_training + by_seed
+    if variance == 0:
+        return CrossedTest(mean, 0.0, 0.0 if mean else 1.0)
+    degrees = variance**2 / (by_training**2 / (runs - 1) + by_seed**2 / (seeds - 1))
+    error = variance**0.5
+    p = 2 * float(stats.t.sf(abs(mean) / error, degrees))
+    return CrossedTest(mean, error, p)
+
+
 def best_of(models: Mapping[str, Seeds], *, higher_is_better: bool) -> Family:
     """The model with the best mean, tested against each of the others."""
     sign = 1.0 if higher_is_better else -1.0
@@ -96,6 +133,13 @@ def best_of(models: Mapping[str, Seeds], *, higher_is_better: bool) -> Family:
         if name != best
     }
     return Family(best, level, tests)
+
+
+def _variance(values: Float[np.ndarray, " n"]) -> float:
+    """The sample's; none where values differ by rounding alone."""
+    if np.ptp(values) <= ROUNDING * np.abs(values).max():
+        return 0.0
+    return float(values.var(ddof=1))
 
 
 def _differences(first: Seeds, second: Seeds) -> Seeds:

@@ -8,14 +8,16 @@ from plato.evaluation.comparison import Comparison
 from plato.evaluation.contestants import grid_of, level_of
 from plato.evaluation.layout import ABSENT, Column, Entry, Report, Row, Table
 from plato.evaluation.metrics import METRICS
-from plato.evaluation.published import paper_cells
-from plato.evaluation.significance import PairedTest, paired_test
+from plato.evaluation.published import ALL_MODELS, PaperCell, paper_cells
+from plato.evaluation.significance import CrossedTest, crossed_test, paired_test
 from plato.experiments.recorded import Done
 
 SURE = 0.01
 """The level at which a trained row is said to beat a given policy."""
 TESTED = ("return", "reward_per_fight", "noop_percent", "burnouts", "putouts")
 """The metrics for which the paper says who is best."""
+EVENTS = ("zero_suppressant", "new_fires")
+"""What the paper counts as openness: of agents, and of tasks."""
 
 
 def shares_of_optimum(comparison: Comparison) -> Report | None:
@@ -86,50 +88,133 @@ def _who_is_best(
 
 
 def surely_beats(comparison: Comparison, ours: str, theirs: str, setup: str) -> bool:
-    """Whether one row has higher returns than another beyond doubt."""
+    """Whether a trained row has higher returns than a given policy beyond doubt."""
     return _sure(_test(comparison, ours, theirs, setup))
 
 
-def _sure(test: PairedTest) -> bool:
-    return test.favours > 0 and test.p < SURE
+def _sure(test: CrossedTest) -> bool:
+    return test.difference > 0 and test.p < SURE
 
 
-def _test(comparison: Comparison, ours: str, theirs: str, setup: str) -> PairedTest:
-    first, second = (
-        comparison.results[name, setup].by_seed("return") for name in (ours, theirs)
-    )
-    return paired_test(first, second, SURE)
+def _test(comparison: Comparison, ours: str, theirs: str, setup: str) -> CrossedTest:
+    """Over trainings and episodes."""
+    played = comparison.results[ours, setup].played
+    trainings = np.stack([one.metrics["return"].mean(axis=0) for one in played])
+    return crossed_test(trainings, comparison.results[theirs, setup].by_seed("return"))
 
 
 def against_given(comparison: Comparison) -> Report | None:
-    """Every trained row against every given policy, by paired tests of returns."""
+    """Every trained row against every given policy, by the protocol's kind of test."""
     given = [n for n in comparison.contestants if n not in comparison.trained]
     if not given:
         return None
-
-    def entry(ours: str, theirs: str, setup: str) -> Entry:
-        test = _test(comparison, ours, theirs, setup)
-        worse = "worse, " if test.favours < 0 else ""
-        return Entry(f"{worse}{_p(test.p)}", _sure(test))
-
+    field = comparison.protocol.name == "field"
+    entry = _over_trainings if field else _over_seeds
     sections = tuple(
         tuple(
             Row(
                 f"{ours} over {theirs}",
-                tuple(entry(ours, theirs, setup) for setup in comparison.setups),
+                tuple(entry(comparison, ours, theirs, s) for s in comparison.setups),
             )
             for theirs in given
         )
         for ours in comparison.trained
     )
-    seeds = comparison.protocol.seeds
+    span = f"{comparison.protocol.seeds.start}–{comparison.protocol.seeds.stop - 1}"
     note = (
-        f"p of two-sided paired tests over seeds {seeds.start}–{seeds.stop - 1}, a "
-        f"row's trainings averaged on each of them (t where differences are normal, "
-        f"else Wilcoxon's signed ranks). Bold: better, with p < {SURE}."
+        f"p of two-sided t-tests, each for itself, of whether trainings of the row do "
+        f"better than the policy: the error of a difference is that over the row's "
+        f"trainings and that over seeds {span} together, its degrees of freedom are "
+        f"Welch's. Always: by as much in every training and episode."
+        if field
+        else f"p of two-sided paired tests over seeds {span}, a row's trainings "
+        f"averaged on each of them (t where differences are normal, else Wilcoxon's "
+        f"signed ranks): of these trainings, as the paper tests, not of others."
     )
+    note += f" Bold: better, with p < {SURE}."
     table = Table("return, p", _columns(comparison.setups), sections)
     return Report((table,), f"{comparison.protocol.name} protocol", note)
+
+
+def _over_trainings(
+    comparison: Comparison, ours: str, theirs: str, setup: str
+) -> Entry:
+    test = _test(comparison, ours, theirs, setup)
+    worse = "worse, " if test.difference < 0 else ""
+    p = "always" if test.difference and not test.error else _p(test.p)
+    return Entry(f"{worse}{p}", _sure(test))
+
+
+def _over_seeds(comparison: Comparison, ours: str, theirs: str, setup: str) -> Entry:
+    pair = [
+        comparison.results[name, setup].by_seed("return") for name in (ours, theirs)
+    ]
+    test = paired_test(pair[0], pair[1], SURE)
+    worse = "worse, " if test.favours < 0 else ""
+    return Entry(f"{worse}{_p(test.p)}", test.favours > 0 and test.p < SURE)
+
+
+def openness_events(comparison: Comparison) -> Report | None:
+    """How often agents run dry and fires begin, over all models: ours, the paper's."""
+    if comparison.protocol.name != "paper":
+        return None
+    setups = comparison.setups
+    models = [n for n in comparison.contestants if n in _papers_models(setups)]
+    if not models:
+        return None
+
+    def row(label: str, cells: Sequence[PaperCell | None]) -> Row:
+        texts = [f"{c.mean:z.2f} ± {c.std:.2f}" if c else ABSENT for c in cells]
+        return Row(label, tuple(map(Entry, texts)))
+
+    tables = tuple(
+        Table(
+            METRICS[metric].label,
+            _columns(setups),
+            (
+                (
+                    row(
+                        "here", [_pooled(comparison, models, s, metric) for s in setups]
+                    ),
+                    row("paper", [_printed_events(s, metric) for s in setups]),
+                ),
+            ),
+        )
+        for metric in EVENTS
+    )
+    absent = [name for name in _papers_models(setups) if name not in models]
+    without = f", without {', '.join(absent)} here" if absent else ""
+    note = (
+        f"Events in an episode of 100 steps: mean ± standard deviation over the "
+        f"episodes of {', '.join(models)} together{without}. Here every model weighs "
+        f"the same; the paper does not say how its own are weighed."
+    )
+    return Report(tables, "paper protocol", note)
+
+
+def _papers_models(setups: Sequence[str]) -> list[str]:
+    """The models of the paper's native tables."""
+    places = [(grid_of(setup) or "", level_of(setup) or "") for setup in setups]
+    return list(
+        dict.fromkeys(
+            name for place in places for name in paper_cells("native", "return", *place)
+        )
+    )
+
+
+def _pooled(
+    comparison: Comparison, models: Sequence[str], setup: str, metric: str
+) -> PaperCell:
+    """Mean and spread of all episodes of some models, each with the same weight."""
+    episodes = [comparison.results[name, setup].episodes(metric) for name in models]
+    means = np.asarray([one.mean() for one in episodes])
+    inner = np.mean([one.var() for one in episodes])
+    return PaperCell(float(means.mean()), float(np.sqrt(inner + means.var())), False)
+
+
+def _printed_events(setup: str, metric: str) -> PaperCell | None:
+    grid, level = grid_of(setup) or "", level_of(setup) or ""
+    return paper_cells("openness_events", metric, grid, level).get(ALL_MODELS)
 
 
 def compute(found: Sequence[Done]) -> Report:

@@ -60,8 +60,8 @@ def _over_given(comparison: Comparison, setups: Sequence[str]) -> list[str]:
     )
     every = "every one of " if len(given) > 1 else ""
     return [
-        f"Higher returns than {every}{', '.join(given)}, with p < {SURE}, on the "
-        f"{len(setups)} setups with S1–S3: {counts}."
+        f"Higher returns than {every}{', '.join(given)}, with p < {SURE} over "
+        f"trainings and episodes, on the {len(setups)} setups with S1–S3: {counts}."
     ]
 
 

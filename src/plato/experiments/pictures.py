@@ -19,9 +19,13 @@ WIDTH = 11.0
 """Inches."""
 
 
+def can_draw() -> bool:
+    return find_spec("matplotlib") is not None
+
+
 def pictures(found: Sequence[Done], parts: Sequence[Section]) -> "dict[str, Figure]":
     """Pictures by their captions."""
-    if find_spec("matplotlib") is None:
+    if not can_draw():
         return {}
     drawn = {}
     native = next((part for part in parts if part.title == "Native setups"), None)

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from plato.evaluation import rendering
 from plato.experiments.findings import compute
 from plato.experiments.glance import glance
-from plato.experiments.pictures import pictures
+from plato.experiments.pictures import can_draw, pictures
 from plato.experiments.recorded import Done
 from plato.experiments.sections import Section, sections
 from plato.experiments.suite import in_order
@@ -33,6 +33,12 @@ PROTOCOLS = {
         "Numbers of this kind say how well a policy knows one course of events.",
     ),
 }
+NOTHING = {
+    "field": "Nothing to show yet: intervals are over trainings, and no row has two of "
+    "them on the same setup.",
+    "paper": "Nothing to show yet: no row has been trained.",
+}
+"""Why a protocol may have cells and no tables."""
 DIFFERENCES = (
     (
         "Fixed noise",
@@ -74,12 +80,18 @@ def _by_protocol(found: Sequence[Done]) -> dict[str, list[Section]]:
     return {name: made[name] for name in PROTOCOLS if name in made}
 
 
+def _about(protocol: str, parts: Sequence[Section]) -> tuple[str, str]:
+    """A protocol's title, and what is said below it."""
+    title, text = PROTOCOLS[protocol]
+    return title, text if parts else f"{text} {NOTHING[protocol]}"
+
+
 def _markdown(found: Sequence[Done]) -> str:
     by_protocol = _by_protocol(found)
     lines = [f"# {TITLE}", "", _facts(found), "", "## At a glance", ""]
     lines += [*(f"- {line}" for line in glance(by_protocol)), ""]
     for name, parts in by_protocol.items():
-        title, text = PROTOCOLS[name]
+        title, text = _about(name, parts)
         lines += [f"## {title}", "", text, ""]
         for part in parts:
             lines += [f"### {part.title}", ""]
@@ -92,8 +104,23 @@ def _markdown(found: Sequence[Done]) -> str:
 
 
 def _latex(found: Sequence[Done]) -> str:
-    reports = [part.report for parts in _by_protocol(found).values() for part in parts]
-    return rendering.latex(*reports, compute(found))
+    by_protocol = _by_protocol(found)
+    parts: list[rendering.Report | rendering.Heading] = [
+        rendering.Heading(TITLE, _facts(found)),
+        rendering.Heading("At a glance", "\n".join(glance(by_protocol))),
+    ]
+    for name, own in by_protocol.items():
+        parts.append(rendering.Heading(*_about(name, own)))
+        for part in own:
+            parts.append(rendering.Heading(part.title, _said(part), "subsection"))
+            parts.append(part.report)
+    differences = "\n".join(f"{name}: {text}" for name, text in DIFFERENCES)
+    return rendering.latex(
+        *parts,
+        rendering.Heading("What differs from the paper, and why", differences),
+        rendering.Heading("What it took"),
+        compute(found),
+    )
 
 
 def _html(found: Sequence[Done]) -> str:
@@ -102,7 +129,7 @@ def _html(found: Sequence[Done]) -> str:
     blocks = [f"<section id=glance><h2>At a glance</h2><ul>{sentences}</ul></section>"]
     links = []
     for name, parts in by_protocol.items():
-        title, text = PROTOCOLS[name]
+        title, text = _about(name, parts)
         links.append((name, title))
         shown = _pictures(found, name, parts) + "".join(map(_block, parts))
         blocks.append(
@@ -122,7 +149,8 @@ def _html(found: Sequence[Done]) -> str:
     menu = "".join(f"<a href=#{name}>{escape(title)}</a>" for name, title in links)
     body = (
         f"<header><p class=eyebrow>Reproduction</p><h1>{escape(TITLE)}</h1>"
-        f"<p class=lede>{escape(_facts(found))}</p><nav>{menu}</nav></header>"
+        f"<p class=lede>{escape(_facts(found))}</p>{_without_pictures()}"
+        f"<nav>{menu}</nav></header>"
         f"<main>{''.join(blocks)}</main>"
     )
     return page(TITLE, body, styles=[asset("plato.experiments", "report.css")])
@@ -151,6 +179,13 @@ def _pictures(found: Sequence[Done], protocol: str, parts: Sequence[Section]) ->
     return "".join(figures)
 
 
+def _without_pictures() -> str:
+    if can_draw():
+        return ""
+    pip = "pip install 'plato-marl[plots]'"
+    return f"<p class=note>Pictures need Matplotlib: <code>{pip}</code>.</p>"
+
+
 def _said(part: Section) -> str:
     if not part.missing:
         return part.text
@@ -159,7 +194,7 @@ def _said(part: Section) -> str:
 
 
 def _facts(found: Sequence[Done]) -> str:
-    """How much there is, and what made it."""
+    """How much there is, and what made it; first of all whether it is in earnest."""
     trained = sum(bool(one.cell.trained_on) for one in found)
     steps = sum(one.entry.data.get("steps", 0) for one in found)
     data = [one.entry.data for one in found]
@@ -169,7 +204,23 @@ def _facts(found: Sequence[Done]) -> str:
     rows = len(dict.fromkeys(one.cell.row.name for one in found))
     versions = f"PLATO {', '.join(codes)}" if len(codes) < 4 else f"{len(codes)} states"
     return (
-        f"{trained} trainings, {rows} of {len(in_order())} rows, {steps / 1e9:.2f} "
-        f"billion environment steps, by {versions} of the code, JAX "
+        f"{_cut_short(found)}{trained} trainings, {rows} of {len(in_order())} rows, "
+        f"{steps / 1e9:.2f} billion environment steps, by {versions} of the code, JAX "
         f"{', '.join(jaxes)}, on {', '.join(devices)}."
+    )
+
+
+def _cut_short(found: Sequence[Done]) -> str:
+    """A warning, where trainings are shorter than the suite's."""
+    whole = {row.name: row.settings for row in in_order()}
+    parts = [
+        own.learning.updates / full.learning.updates
+        for one in found
+        if (own := one.cell.row.settings) and (full := whole.get(one.cell.row.name))
+    ]
+    if not parts or min(parts) >= 1:
+        return ""
+    return (
+        f"Trainings were cut short, some to {100 * min(parts):.2g} % of their length: "
+        f"the numbers show how things work, and not what the methods can do. "
     )

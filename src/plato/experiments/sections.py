@@ -14,6 +14,7 @@ from plato.evaluation.protocols import Protocol
 from plato.experiments import suite
 from plato.experiments.findings import (
     against_given,
+    openness_events,
     shares_of_optimum,
     significant_best,
 )
@@ -70,6 +71,7 @@ def _of(native: Section | None) -> list[Section]:
         "Distance to the optimum": shares_of_optimum(native.comparison),
         "Who is significantly best": significant_best(native.comparison),
         "Against the given policies": against_given(native.comparison),
+        "Openness events": openness_events(native.comparison),
     }
     return [Section(title, "", made) for title, made in made.items() if made]
 

@@ -119,7 +119,7 @@ def cells(
     known = [row.name for row in in_order()]
     for name in methods:
         if name not in known:
-            rows = ", ".join(known)
+            rows = ", ".join(map(repr, known))  # names have commas
             raise PlatoError(f"There is no row {name!r}; choose from: {rows}.")
     for name in setups:
         if name not in NATIVE:
