@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from plato.evaluation import rendering
+from plato.evaluation.layout import Report
 from plato.experiments.findings import compute
 from plato.experiments.glance import glance
 from plato.experiments.pictures import can_draw, pictures
@@ -105,7 +106,7 @@ def _markdown(found: Sequence[Done]) -> str:
 
 def _latex(found: Sequence[Done]) -> str:
     by_protocol = _by_protocol(found)
-    parts: list[rendering.Report | rendering.Heading] = [
+    parts: list[Report | rendering.Heading] = [
         rendering.Heading(TITLE, _facts(found)),
         rendering.Heading("At a glance", "\n".join(glance(by_protocol))),
     ]
