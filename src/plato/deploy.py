@@ -17,7 +17,7 @@ from plato import numpy_actor
 from plato.errors import PlatoError
 from plato.files import write_bytes, write_text
 from plato.game import Observation, power_of_two
-from plato.policies.checkpoint import last_checkpoint, load_actor
+from plato.policies.checkpoint import last_checkpoint, load_actor, public_features
 from plato.policies.pointer import Memory, PointerActor
 from plato.policies.pretrained import is_pretrained, meant_by, pretrained_file
 from plato.tensors import named_leaves, read_header
@@ -40,10 +40,19 @@ class DeployedPolicy:
 
     Arrays grow to the next power of two, so that an open system compiles a handful of
     programs and never meets a limit.
+
+    `public` marks the features of an agent that others see, as the policy was trained;
+    all of them unless it is said otherwise.
     """
 
-    def __init__(self, actor: PointerActor, *, seed: int = 0) -> None:
+    def __init__(
+        self, actor: PointerActor, *, public: ArrayLike | None = None, seed: int = 0
+    ) -> None:
         self.actor = actor
+        shape = (actor.agent_features,)
+        self.public = _mask(
+            "public", np.ones(shape) if public is None else public, shape
+        )
         self._random = np.random.default_rng(seed)
 
     def decide(
@@ -64,11 +73,13 @@ class DeployedPolicy:
         `agents` and `tasks` are rows of features; `options` says for each agent and
         task (and action, where tasks have several) whether it may be chosen.
 
-        Unless it is said otherwise all agents are present and everybody sees
-        everything. `present` marks the agents that are, `sees_agents[i, j]` whether i
-        sees j, `sees_tasks[i, x]` whether i sees x, and `public` the features of an
-        agent that others see. A policy that remembers is given the `memory` of the
-        last decision, its rows arranged as the agents are now; None begins anew.
+        Unless it is said otherwise all agents are present and everybody sees everybody
+        and all tasks. `present` marks the agents that are, `sees_agents[i, j]` whether
+        i sees j, `sees_tasks[i, x]` whether i sees x, and `public` the features of an
+        agent that others see: those they saw in training, unless given.
+
+        A policy that remembers is given the `memory` of the last decision, its rows
+        arranged as the agents are now; None begins anew.
         """
         seen = self._observation(agents, tasks, options)
         masks = {
@@ -132,7 +143,7 @@ class DeployedPolicy:
             present=jnp.ones(team, bool),
             tasks=jnp.asarray(tasks),
             exists=jnp.ones(everything, bool),
-            public=jnp.ones(agents.shape[1], bool),
+            public=self.public,
             sees_agents=jnp.ones((team, team), bool),
             sees_tasks=jnp.ones((team, everything), bool),
             options=jnp.asarray(options.reshape(shape)),
@@ -140,13 +151,18 @@ class DeployedPolicy:
 
 
 def load(checkpoint: str | Path) -> DeployedPolicy:
-    """The policy of a checkpoint, or the last one of a run, ready to decide."""
-    return DeployedPolicy(load_actor(_file(checkpoint)))
+    """The policy of a checkpoint, or the last one of a run, ready to decide.
+
+    What agents see of each other is as it was in training. A checkpoint of the first
+    releases does not say how that was: there the setups that it names are asked, and
+    where they cannot be, everything is seen.
+    """
+    return _deployed(_file(checkpoint))
 
 
 def pretrained(name: str) -> DeployedPolicy:
     """A policy that comes with PLATO, ready to decide: `plato.pretrained_names()`."""
-    return DeployedPolicy(load_actor(pretrained_file(name)))
+    return _deployed(pretrained_file(name))
 
 
 def export(checkpoint: str | Path, folder: str | Path) -> None:
@@ -160,12 +176,17 @@ def export(checkpoint: str | Path, folder: str | Path) -> None:
     actor = load_actor(path)
     weights = {name: np.asarray(leaf) for name, leaf in named_leaves(actor)}
     weights["actions"] = np.asarray(actor.actions)
+    weights["public"] = np.asarray(public_features(path), bool)
     weights["config"] = np.asarray(json.dumps(read_header(path)["actor"]))
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **weights)
     write_bytes(Path(folder) / "policy.npz", buffer.getvalue())
     source = Path(numpy_actor.__file__).read_text(encoding="utf-8")
     write_text(Path(folder) / "policy.py", source)
+
+
+def _deployed(path: Path) -> DeployedPolicy:
+    return DeployedPolicy(load_actor(path), public=public_features(path))
 
 
 def _file(checkpoint: str | Path) -> Path:

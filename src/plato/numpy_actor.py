@@ -42,9 +42,11 @@ class NumpyActor:
     ):
         """Probabilities of NOOP and of every task-action for each agent, and memory.
 
-        Everyone is present and sees everything unless it is said otherwise. A policy
-        that remembers (encoder lstm) wants the memory of the last decision, a row of
-        (hidden, cell, present) for each agent; None begins anew.
+        Everyone is present and sees everyone and all tasks unless it is said otherwise.
+        `public` marks the features of an agent that others see: those they saw in
+        training, unless given. A policy that remembers (encoder lstm) wants the memory
+        of the last decision, a row of (hidden, cell, present) for each agent; None
+        begins anew.
         """
         agents = np.asarray(agents, np.float32)
         team = len(agents)
@@ -55,7 +57,7 @@ class NumpyActor:
             "present": _given(present, (team,)),
             "sees_agents": _given(sees_agents, (team, team)),
             "sees_tasks": _given(sees_tasks, (team, len(tasks))),
-            "public": _given(public, (agents.shape[1],)),
+            "public": _given(public, (agents.shape[1],), self.weights["public"]),
         }
         keys = self._keys(tasks)
         summary = self._summary(seen, keys)
@@ -164,8 +166,8 @@ class NumpyActor:
         return x @ self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
 
-def _given(mask, shape):
-    return np.ones(shape, bool) if mask is None else np.asarray(mask, bool)
+def _given(mask, shape, otherwise=True):
+    return np.asarray(np.broadcast_to(otherwise, shape) if mask is None else mask, bool)
 
 
 def _softmax(scores, mask):

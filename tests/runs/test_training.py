@@ -25,6 +25,7 @@ from plato.policies.pointer import PointerActor
 from plato.runs import train as loop
 from plato.runs.folder import RunFolder
 from plato.runs.train import train
+from plato.tensors import read_header
 
 SMALL = TrainConfig(
     setups=("wildfire-2x3-S3",),
@@ -282,6 +283,12 @@ def test_a_state_of_another_architecture_is_refused(finished, tmp_path):
     (folder.path / "state.safetensors").write_bytes(state)
     with pytest.raises(PlatoError, match="is of another architecture"):
         train(folder)
+
+
+def test_policies_are_kept_with_what_others_saw_of_an_agent(finished):
+    for run in SMALL.runs:
+        header = read_header(finished.checkpoints(run)[-1])
+        assert header["public"] == [True, True, False, True]
 
 
 def test_broken_checkpoints_are_refused(finished, tmp_path):

@@ -116,12 +116,17 @@ class RunFolder:
         return sorted((self.path / "checkpoints" / str(run)).glob("*.safetensors"))
 
     def save_policy(
-        self, run: RunName, policy: Policy[Any], shape: PaddedShape, update: int
+        self,
+        run: RunName,
+        policy: Policy[Any],
+        shape: PaddedShape,
+        update: int,
+        public: Sequence[bool],
     ) -> Path:
         """Keeps the policy of one run as it is after some updates."""
         path = self.checkpoint_path(run, update)
         about = {"setups": list(run.setups), "seed": run.seed, "update": update}
-        save_policy(path, policy, self.config().networks, shape, about)
+        save_policy(path, policy, self.config().networks, shape, about, public)
         return path
 
 

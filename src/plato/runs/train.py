@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from plato.domains.setups import load_setup
+from plato.domains.setups import Setup, load_setup, public_in_all
 from plato.errors import PlatoError
 from plato.learners.config import TrainConfig
 from plato.learners.program import Program
@@ -53,7 +53,7 @@ def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
     done = folder.updates_done()
     learner = folder.load_state(program.after(done)) if done else program.start()
     folder.keep_metrics(program.runs, done)
-    loop = _Loop(folder, program, report, done)
+    loop = _Loop(folder, program, setups, report, done)
     with _ctrl_c() as stop:
         while loop.update < config.learning.updates and not stop.is_set():
             learner = loop.step(learner)
@@ -86,9 +86,18 @@ class _Loop:
     """Between two updates: what to write and when. The results do not depend on it."""
 
     def __init__(
-        self, folder: RunFolder, program: Program, report: Report, update: int
+        self,
+        folder: RunFolder,
+        program: Program,
+        setups: dict[str, Setup],
+        report: Report,
+        update: int,
     ) -> None:
         self.folder, self.program, self.report = folder, program, report
+        self.public = {
+            names: public_in_all([setups[name] for name in names])
+            for names in {run.setups for run in program.runs}
+        }
         self.update, self.first = update, update
         self.begun = self.saved = self.reported = time.monotonic()
         self.pending: list[dict[str, Any]] = []
@@ -146,7 +155,8 @@ class _Loop:
     def _keep_policies(self, learner: Any) -> None:
         policies = self.program.policies(learner)
         for run, (policy, shape) in zip(self.program.runs, policies, strict=True):
-            self.folder.save_policy(run, policy, shape, self.update)
+            public = self.public[run.setups]
+            self.folder.save_policy(run, policy, shape, self.update, public)
 
 
 def _refuse_nonsense(row: dict[str, Any], folder: RunFolder) -> None:
