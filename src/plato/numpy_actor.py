@@ -48,16 +48,19 @@ class NumpyActor:
         of the last decision, a row of (hidden, cell, present) for each agent; None
         begins anew.
         """
-        agents = np.asarray(agents, np.float32)
-        team = len(agents)
-        tasks = np.asarray(tasks, np.float32).reshape(-1, self._task_features())
+        trained = self.weights["public"]
+        agents = _rows("agents", agents, len(trained))
+        tasks = _rows("tasks", tasks, self._task_features())
+        team, actions = len(agents), int(self.weights["actions"])
+        if not team:
+            raise ValueError("agents must hold the features of at least one agent.")
         seen = {
             "agents": agents,
             "tasks": tasks,
-            "present": _given(present, (team,)),
-            "sees_agents": _given(sees_agents, (team, team)),
-            "sees_tasks": _given(sees_tasks, (team, len(tasks))),
-            "public": _given(public, (agents.shape[1],), self.weights["public"]),
+            "present": _mask("present", present, (team,)),
+            "sees_agents": _mask("sees_agents", sees_agents, (team, team)),
+            "sees_tasks": _mask("sees_tasks", sees_tasks, (team, len(tasks))),
+            "public": _mask("public", public, trained.shape, trained),
         }
         keys = self._keys(tasks)
         summary = self._summary(seen, keys)
@@ -66,7 +69,7 @@ class NumpyActor:
         else:
             query, memory = self._mlp("encode_query", summary), None
         scores = self._scores(query, keys)
-        options = np.asarray(options, bool).reshape(team, -1)
+        options = _options(options, (team, len(tasks), actions)).reshape(team, -1)
         offered = np.concatenate([np.ones((team, 1), bool), options], axis=1)
         return _softmax(scores, offered), memory
 
@@ -128,6 +131,13 @@ class NumpyActor:
         hidden = np.zeros((len(summary), self._hidden()), np.float32)
         cell = np.zeros_like(hidden)
         if memory is not None:
+            expected = [hidden.shape, cell.shape, present.shape]
+            found = [np.shape(part) for part in memory]
+            if found != expected:
+                raise ValueError(
+                    f"memory must hold a row for each of the {len(present)} agents, "
+                    f"{expected} (hidden, cell, present), not {found}."
+                )
             last_hidden, last_cell, was_present = memory
             # One who comes back begins anew.
             kept = np.asarray(was_present, bool)[:, None]
@@ -166,8 +176,39 @@ class NumpyActor:
         return x @ self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
 
-def _given(mask, shape, otherwise=True):
-    return np.asarray(np.broadcast_to(otherwise, shape) if mask is None else mask, bool)
+def _rows(name, rows, features):
+    found = np.asarray(rows, np.float32)
+    if found.shape[:1] == (0,):  # nothing has no width
+        found = found.reshape(0, features)
+    if found.ndim != 2 or found.shape[1] != features:
+        raise ValueError(
+            f"{name} must hold {features} features for each {name.removesuffix('s')}; "
+            f"what is given is {found.shape}."
+        )
+    if not np.isfinite(found).all():
+        row = np.flatnonzero(~np.isfinite(found).all(axis=1))[0]
+        raise ValueError(f"{name} must hold finite numbers; row {row} does not.")
+    return found
+
+
+def _options(options, shape):
+    found = np.asarray(options, bool)
+    fitting = [shape] if shape[2] > 1 else [shape, shape[:2]]
+    fitting += [] if shape[1] else [(0,), shape[:2]]
+    if found.shape not in fitting:
+        raise ValueError(
+            f"options must be {shape} (agents, tasks, actions), not {found.shape}."
+        )
+    return found.reshape(shape)
+
+
+def _mask(name, mask, shape, otherwise=True):
+    found = np.asarray(
+        np.broadcast_to(otherwise, shape) if mask is None else mask, bool
+    )
+    if found.shape != shape:
+        raise ValueError(f"{name} must be {shape}, not {found.shape}.")
+    return found
 
 
 def _softmax(scores, mask):
