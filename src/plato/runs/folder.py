@@ -92,11 +92,7 @@ class RunFolder:
     def add_metrics(self, runs: Sequence[RunName], rows: list[dict[str, Any]]) -> None:
         """Appends the metrics of some updates, given for all runs together."""
         for i, run in enumerate(runs):
-            text = "".join(
-                json.dumps({name: _number(values[i]) for name, values in row.items()})
-                + "\n"
-                for row in rows
-            )
+            text = "".join(f"{json.dumps(_of_run(row, i))}\n" for row in rows)
             try:
                 with self.metrics_path(run).open("a") as file:
                     file.write(text)
@@ -105,7 +101,8 @@ class RunFolder:
                     f"{self.metrics_path(run)}: cannot be written ({error.strerror})."
                 ) from None
 
-    def read_metrics(self, run: RunName) -> list[dict[str, float]]:
+    def read_metrics(self, run: RunName) -> list[dict[str, Any]]:
+        """A row for each update; its return is None where no episode ended."""
         return [json.loads(x) for x in self.metrics_path(run).read_text().splitlines()]
 
     def checkpoint_path(self, run: RunName, update: int) -> Path:
@@ -142,6 +139,12 @@ def environment() -> dict[str, Any]:
         "device": device.device_kind,
         "devices": jax.device_count(),
     }
+
+
+def _of_run(row: dict[str, Any], run: int) -> dict[str, float | int | None]:
+    """One run's metrics of an update; no episode, no return."""
+    numbers = {name: _number(values[run]) for name, values in row.items()}
+    return numbers if numbers["episodes"] else numbers | {"return": None}
 
 
 def _number(value: Any) -> float | int:

@@ -31,6 +31,14 @@ class Progress:
     seconds_left: float
     metrics: dict[str, np.ndarray]
     """The latest update's, one number for each run."""
+    returns: np.ndarray
+    """Of the episodes that ended last, for each run; NaN before any has."""
+
+    @property
+    def mean_return(self) -> str:
+        """As shown, over the runs that have finished an episode."""
+        known = self.returns[np.isfinite(self.returns)]
+        return f"{known.mean():.1f}" if known.size else "–"
 
 
 Report = Callable[[Progress], None]
@@ -101,6 +109,7 @@ class _Loop:
         self.update, self.first = update, update
         self.begun = self.saved = self.reported = time.monotonic()
         self.pending: list[dict[str, Any]] = []
+        self.returns = np.full(len(program.runs), np.nan)
         updates = program.config.learning.updates
         keep = min(program.config.checkpoints, updates)
         self.kept = {round(updates * (i + 1) / keep) for i in range(keep)}
@@ -134,6 +143,7 @@ class _Loop:
         ]
         for row in rows:
             _refuse_nonsense(row, self.folder)
+            self.returns = np.where(row["episodes"], row["return"], self.returns)
         self.folder.add_metrics(self.program.runs, rows)
         self.reported = time.monotonic()
         # The first update compiles; it says nothing about the speed of the others.
@@ -149,6 +159,7 @@ class _Loop:
                 steps_per_second=played * len(self.program.runs) / max(seconds, 1e-9),
                 seconds_left=left * seconds / played if played else float("nan"),
                 metrics=rows[-1],
+                returns=self.returns,
             )
         )
 
