@@ -223,3 +223,11 @@ def test_nothing_to_do_may_be_said_in_short(both):
     for policy in both:
         _, probabilities, _ = policy.decide(agents, [], [])
         np.testing.assert_array_equal(probabilities, np.ones((2, 1)))
+
+
+def test_the_absent_and_the_unseen_are_offered_nothing(both):
+    agents, tasks, _ = moment(2, 3)
+    view = {"present": [True, False], "sees_tasks": [[True, False, True]] * 2}
+    for policy in both:
+        _, found, _ = policy.decide(agents, tasks, np.ones((2, 3)), **view)
+        np.testing.assert_array_equal(found > 0, [[1, 1, 0, 1], [1, 0, 0, 0]])

@@ -71,7 +71,8 @@ class DeployedPolicy:
         """Chooses for the agents among the tasks that exist.
 
         `agents` and `tasks` are rows of features; `options` says for each agent and
-        task (and action, where tasks have several) whether it may be chosen.
+        task (and action, where tasks have several) whether it may be chosen; agents
+        that are not present, and tasks that an agent does not see, are never offered.
 
         Unless it is said otherwise all agents are present and everybody sees everybody
         and all tasks. `present` marks the agents that are, `sees_agents[i, j]` whether
@@ -93,6 +94,8 @@ class DeployedPolicy:
             for name, mask in masks.items()
             if mask is not None
         }
+        there = moment["present"][:, None] & moment["sees_tasks"]
+        moment["options"] = moment["options"] & there[:, :, None]
         count, choices = len(moment["agents"]), 1 + moment["options"][0].size
         roomy = _grown(moment)
         logs, later = _log_policy(self.actor, roomy, self._memory(memory, count, roomy))

@@ -69,8 +69,10 @@ class NumpyActor:
         else:
             query, memory = self._mlp("encode_query", summary), None
         scores = self._scores(query, keys)
-        options = _options(options, (team, len(tasks), actions)).reshape(team, -1)
-        offered = np.concatenate([np.ones((team, 1), bool), options], axis=1)
+        there = seen["present"][:, None] & seen["sees_tasks"]
+        options = _options(options, (team, len(tasks), actions)) & there[:, :, None]
+        noop = np.ones((team, 1), bool)
+        offered = np.concatenate([noop, options.reshape(team, -1)], axis=1)
         return _softmax(scores, offered), memory
 
     def _task_features(self):

@@ -143,7 +143,9 @@ def environment() -> dict[str, Any]:
 
 def _of_run(row: dict[str, Any], run: int) -> dict[str, float | int | None]:
     """One run's metrics of an update; no episode, no return."""
-    numbers = {name: _number(values[run]) for name, values in row.items()}
+    numbers: dict[str, float | int | None] = {
+        name: _number(values[run]) for name, values in row.items()
+    }
     return numbers if numbers["episodes"] else numbers | {"return": None}
 
 
