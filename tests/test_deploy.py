@@ -14,7 +14,7 @@ import plato
 from golden.write import moment as golden_moment
 from moments import VARIANTS
 from plato import deploy
-from plato.deploy import DeployedPolicy, export, load
+from plato.deploy import export, load
 from plato.errors import PlatoError
 from plato.numpy_actor import load as load_numpy
 from plato.policies.checkpoint import save_policy
@@ -174,28 +174,60 @@ def test_the_export_needs_nothing_but_numpy(tmp_path):
     assert done.stdout.strip() == "fine", done.stderr
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({0: np.zeros((0, 3))}, "at least one agent"),
-        ({1: np.zeros((6, 5))}, "tasks must hold 2 features"),
-        ({2: np.zeros((5, 5))}, r"options must be 5 × 6 × 1 .*not 5 × 5"),
-    ],
-)
-def test_what_does_not_fit_is_refused(change, words):
-    actor = PointerActor.create(
-        ActorConfig(hidden=8), Features(3, 2, 1), key=jax.random.key(0)
-    )
-    arguments = list(moment(5, 6))
-    for place, value in change.items():
-        arguments[place] = value
-    with pytest.raises(PlatoError, match=words):
-        DeployedPolicy(actor).decide(*arguments)
+UNFIT = [
+    ({"agents": np.zeros((0, 3))}, "at least one agent"),
+    ({"agents": np.ones((5, 4))}, "agents must hold 3 features for each agent; .*5.*4"),
+    ({"agents": np.full((5, 3), np.nan)}, "agents must hold finite numbers; row 0"),
+    ({"tasks": np.zeros((6, 5))}, "tasks must hold 2 features"),
+    ({"tasks": np.diag([1, np.inf])}, "tasks must hold finite numbers; row 1"),
+    ({"options": np.zeros((5, 5))}, "options must be .*5.*6.*1.*not .*5.*5"),
+    ({"options": np.zeros((6, 5))}, "options must be .*5.*6.*1.*not .*6.*5"),
+    ({"present": np.ones(6)}, "present must be .*5.*not .*6"),
+    ({"sees_agents": np.ones((5, 6))}, "sees_agents must be .*5.*5.*not .*5.*6"),
+    ({"sees_tasks": np.ones((6, 5))}, "sees_tasks must be .*5.*6.*not .*6.*5"),
+    ({"public": np.ones(4)}, "public must be .*3.*not .*4"),
+    ({"memory": (np.ones((5, 9)), np.ones((5, 9)), np.ones(5))}, "memory .* 5 .*8.*9"),
+    ({"memory": (np.ones((5, 8)), np.ones((5, 8)))}, "memory .* 5 agents, .*8.*not"),
+]
 
 
-def test_masks_of_another_size_are_refused():
-    actor = PointerActor.create(
-        ActorConfig(hidden=8), Features(3, 2, 1), key=jax.random.key(0)
-    )
-    with pytest.raises(PlatoError, match="sees_tasks must be 5 × 6, not 6 × 5"):
-        DeployedPolicy(actor).decide(*moment(5, 6), sees_tasks=np.ones((6, 5)))
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A policy that remembers, and its export."""
+    folder = tmp_path_factory.mktemp("both")
+    config = ActorConfig(hidden=8, encoder="lstm")
+    path = checkpoint(folder / "p.safetensors", config, Features(3, 2, 1))
+    export(path, folder)
+    return load(path), load_numpy(folder / "policy.npz")
+
+
+@pytest.mark.parametrize(("change", "words"), UNFIT)
+def test_what_does_not_fit_is_refused(both, change, words):
+    moment_of = dict(zip(("agents", "tasks", "options"), moment(5, 6), strict=True))
+    for policy, kind in zip(both, (PlatoError, ValueError), strict=True):
+        with pytest.raises(kind, match=words):
+            policy.decide(**moment_of | change)
+
+
+def test_memory_may_be_a_plain_tuple(both):
+    ours, alone = both
+    _, _, memory = alone.decide(*moment(5, 6, seed=1))
+    now = moment(5, 6, seed=2)
+    _, expected, _ = alone.decide(*now, memory=memory)
+    found = ours.decide(*now, memory=memory).probabilities
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_nothing_to_do_may_be_said_in_short(both):
+    agents, _, _ = moment(2, 0)
+    for policy in both:
+        _, probabilities, _ = policy.decide(agents, [], [])
+        np.testing.assert_array_equal(probabilities, np.ones((2, 1)))
+
+
+def test_the_absent_and_the_unseen_are_offered_nothing(both):
+    agents, tasks, _ = moment(2, 3)
+    view = {"present": [True, False], "sees_tasks": [[True, False, True]] * 2}
+    for policy in both:
+        _, found, _ = policy.decide(agents, tasks, np.ones((2, 3)), **view)
+        np.testing.assert_array_equal(found > 0, [[1, 1, 0, 1], [1, 0, 0, 0]])

@@ -1,20 +1,24 @@
 """Policies that come with the package: small, by name, everywhere."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import plato
-from plato.domains.setups import load_setup
+from plato.domains.setups import load_setup, write_setup
 from plato.domains.wildfire.optimum.known import known_optimum
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.named import named_policy
 from plato.experiments.shipping import ship
 from plato.experiments.suite import NATIVE
 from plato.numpy_actor import load as load_numpy
-from plato.policies.checkpoint import load_actor, save_policy
+from plato.policies.checkpoint import load_actor, public_features, save_policy
 from plato.policies.config import ActorConfig
 from plato.policies.padded import PaddedShape
 from plato.policies.pointer import PointerActor
@@ -75,6 +79,65 @@ def test_it_decides_and_exports_like_any_other(tmp_path: Path) -> None:
     np.testing.assert_allclose(alone, decision.probabilities, atol=1e-5)
 
 
+def test_it_plays_as_well_when_asked_moment_by_moment(tmp_path: Path) -> None:
+    """What others see of an agent is as in training, without being told so."""
+    name = "wildfire-3x3-S3"
+    game = load_setup(name).game()
+    reset, step = eqx.filter_jit(game.reset), eqx.filter_jit(game.step)
+    policy = plato.pretrained(name)
+    plato.export(f"pretrained:{name}", tmp_path)
+    alone = load_numpy(tmp_path / "policy.npz")
+    moment: dict[str, Any] = {}
+    decision: Any = None
+    returns = []
+    for seed in range(4):
+        key, total, done = jax.random.key(seed), 0.0, False
+        state, seen = reset(key)
+        while not done:
+            burning = np.flatnonzero(seen.exists)
+            moment = {
+                "agents": np.asarray(seen.agents),
+                "tasks": np.asarray(seen.tasks)[burning],
+                "options": np.asarray(seen.options)[:, burning, 0],
+                "present": np.asarray(seen.present),
+            }
+            decision = policy.decide(**moment)
+            places = np.append(-1, burning)[decision.actions]
+            key, now = jax.random.split(key)
+            state, seen, outcome = step(now, state, jnp.asarray(places + 1, jnp.int32))
+            total, done = total + float(outcome.reward.mean()), bool(outcome.done)
+        returns.append(total)
+        _, probabilities, _ = alone.decide(**moment)
+        np.testing.assert_allclose(probabilities, decision.probabilities, atol=1e-5)
+    assert np.mean(returns) > 60
+
+
+def test_checkpoints_say_what_others_saw_or_their_setups_do(tmp_path: Path) -> None:
+    path = pretrained_file("wildfire-3x3-S3")
+    hidden = [True, True, False, True]
+    assert read_header(path)["public"] == public_features(path) == hidden
+
+    shape = PaddedShape(agents=2, agent_features=4, task_features=4)
+    config = ActorConfig(hidden=8)
+    actor = PointerActor.create(config, shape.features, key=jax.random.key(0))
+    shown = tmp_path / "shown.toml"
+    seen = replace(load_setup("wildfire-2x3-S2").config, observe_other_power=True)
+    write_setup(shown, seen)
+    old = tmp_path / "old.safetensors"
+    for setups, expected in (
+        (["wildfire-2x3-S2"], hidden),
+        ([str(shown)], [True] * 4),
+        ([str(shown), "wildfire-2x3-S2"], hidden),
+        (["gone.toml"], [True] * 4),
+        (["couriers.py:couriers"], [True] * 4),
+    ):
+        save_policy(old, actor, config, shape, {"setups": setups})
+        assert public_features(old) == expected
+    save_policy(old, actor, config, shape, {}, [True, False])
+    with pytest.raises(plato.PlatoError, match="public has 2 flags for the 4"):
+        plato.load(old)
+
+
 def test_shipping_keeps_the_best_in_half_the_bytes(tmp_path: Path) -> None:
     blank = tmp_path / "untrained.safetensors"
     shape = PaddedShape(agents=2, agent_features=4, task_features=4, actions=1, pad=2)
@@ -88,6 +151,7 @@ def test_shipping_keeps_the_best_in_half_the_bytes(tmp_path: Path) -> None:
     assert chosen["of"] == 2
     assert chosen["score"] > 0.9
     assert load_actor(kept).noop.dtype == np.float32
+    assert read_header(kept)["public"] == [True, True, False, True]
 
     ship([blank], tmp_path / "b", episodes=5)
     halved = tmp_path / "b" / "wildfire-2x3-S2.safetensors"

@@ -2,7 +2,7 @@
 
 import io
 import json
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from plato import numpy_actor
 from plato.errors import PlatoError
 from plato.files import write_bytes, write_text
 from plato.game import Observation, power_of_two
-from plato.policies.checkpoint import last_checkpoint, load_actor
+from plato.policies.checkpoint import last_checkpoint, load_actor, public_features
 from plato.policies.pointer import Memory, PointerActor
 from plato.policies.pretrained import is_pretrained, meant_by, pretrained_file
 from plato.tensors import named_leaves, read_header
@@ -40,10 +40,19 @@ class DeployedPolicy:
 
     Arrays grow to the next power of two, so that an open system compiles a handful of
     programs and never meets a limit.
+
+    `public` marks the features of an agent that others see, as the policy was trained;
+    all of them unless it is said otherwise.
     """
 
-    def __init__(self, actor: PointerActor, *, seed: int = 0) -> None:
+    def __init__(
+        self, actor: PointerActor, *, public: ArrayLike | None = None, seed: int = 0
+    ) -> None:
         self.actor = actor
+        shape = (actor.agent_features,)
+        self.public = _mask(
+            "public", np.ones(shape) if public is None else public, shape
+        )
         self._random = np.random.default_rng(seed)
 
     def decide(
@@ -56,37 +65,39 @@ class DeployedPolicy:
         sees_agents: ArrayLike | None = None,
         sees_tasks: ArrayLike | None = None,
         public: ArrayLike | None = None,
-        memory: Memory | None = None,
+        memory: Sequence[ArrayLike] | None = None,
         greedy: bool = False,
     ) -> Decision:
         """Chooses for the agents among the tasks that exist.
 
         `agents` and `tasks` are rows of features; `options` says for each agent and
-        task (and action, where tasks have several) whether it may be chosen.
+        task (and action, where tasks have several) whether it may be chosen; agents
+        that are not present, and tasks that an agent does not see, are never offered.
 
-        Unless it is said otherwise all agents are present and everybody sees
-        everything. `present` marks the agents that are, `sees_agents[i, j]` whether i
-        sees j, `sees_tasks[i, x]` whether i sees x, and `public` the features of an
-        agent that others see. A policy that remembers is given the `memory` of the
-        last decision, its rows arranged as the agents are now; None begins anew.
+        Unless it is said otherwise all agents are present and everybody sees everybody
+        and all tasks. `present` marks the agents that are, `sees_agents[i, j]` whether
+        i sees j, `sees_tasks[i, x]` whether i sees x, and `public` the features of an
+        agent that others see: those they saw in training, unless given.
+
+        A policy that remembers is given the `memory` of the last decision, its rows
+        arranged as the agents are now; None begins anew.
         """
-        seen = self._observation(agents, tasks, options)
+        moment = self._moment(agents, tasks, options)
         masks = {
             "present": present,
             "sees_agents": sees_agents,
             "sees_tasks": sees_tasks,
             "public": public,
         }
-        seen = replace(
-            seen,
-            **{
-                name: _mask(name, mask, getattr(seen, name).shape)
-                for name, mask in masks.items()
-                if mask is not None
-            },
-        )
-        count, choices = seen.action_mask.shape
-        roomy = _grown(seen)
+        moment |= {
+            name: _mask(name, mask, moment[name].shape)
+            for name, mask in masks.items()
+            if mask is not None
+        }
+        there = moment["present"][:, None] & moment["sees_tasks"]
+        moment["options"] = moment["options"] & there[:, :, None]
+        count, choices = len(moment["agents"]), 1 + moment["options"][0].size
+        roomy = _grown(moment)
         logs, later = _log_policy(self.actor, roomy, self._memory(memory, count, roomy))
         probabilities = np.exp(np.asarray(logs)[:count, :choices])
         later = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], later)
@@ -97,56 +108,62 @@ class DeployedPolicy:
         return Decision((totals <= numbers).sum(axis=1), probabilities, later)
 
     def _memory(
-        self, memory: Memory | None, agents: int, roomy: Observation
+        self, memory: Sequence[ArrayLike] | None, agents: int, roomy: Observation
     ) -> Memory | None:
         blank = self.actor.start(roomy.agents.shape[0])
         if memory is None or blank is None:
             return blank
-        if any(np.shape(part)[:1] != (agents,) for part in memory):
-            raise PlatoError(f"memory must hold a row for each of the {agents} agents.")
-        return jax.tree.map(lambda new, old: new.at[:agents].set(old), blank, memory)
-
-    def _observation(
-        self, agents: ArrayLike, tasks: ArrayLike, options: ArrayLike
-    ) -> Observation:
-        """The moment, everything seen by everyone, checked."""
-        agents, tasks = np.asarray(agents, np.float32), np.asarray(tasks, np.float32)
-        options, actions = np.asarray(options, bool), self.actor.actions
-        features = self.actor.noop.shape[0] - (actions if actions > 1 else 0)
-        if agents.ndim != 2 or not len(agents):
-            raise PlatoError("agents must hold the features of at least one agent.")
-        if not tasks.size:
-            tasks = tasks.reshape(0, features)
-        if tasks.ndim != 2 or tasks.shape[1] != features:
-            raise PlatoError(f"tasks must hold {features} features for each task.")
-        shape = (len(agents), len(tasks), actions)
-        if options.size != np.prod(shape) or options.shape[:2] not in (shape[:2], (0,)):
+        expected = [(agents, *part.shape[1:]) for part in blank]
+        found = [np.shape(part) for part in memory]
+        if found != expected:
             raise PlatoError(
-                f"options must be {_times(shape)} (agents, tasks, actions), "
-                f"not {_times(options.shape)}."
+                f"memory must hold a row for each of the {agents} agents, "
+                f"{', '.join(map(_times, expected))} (hidden, cell, present), not "
+                f"{', '.join(map(_times, found))}."
             )
+        grown = [
+            np.pad(np.asarray(part, new.dtype), _spare(part, new.shape))
+            for part, new in zip(memory, blank, strict=True)
+        ]
+        return Memory(*map(jnp.asarray, grown))
+
+    def _moment(
+        self, agents: ArrayLike, tasks: ArrayLike, options: ArrayLike
+    ) -> dict[str, np.ndarray]:
+        """The fields of an observation, everything seen by everyone, checked."""
+        actions = self.actor.actions
+        features = self.actor.noop.shape[0] - (actions if actions > 1 else 0)
+        agents = _rows("agents", agents, self.actor.agent_features)
+        tasks = _rows("tasks", tasks, features)
+        if not len(agents):
+            raise PlatoError("agents must hold the features of at least one agent.")
         team, everything = len(agents), len(tasks)
-        return Observation(
-            agents=jnp.asarray(agents),
-            roster=jnp.ones(team, bool),
-            present=jnp.ones(team, bool),
-            tasks=jnp.asarray(tasks),
-            exists=jnp.ones(everything, bool),
-            public=jnp.ones(agents.shape[1], bool),
-            sees_agents=jnp.ones((team, team), bool),
-            sees_tasks=jnp.ones((team, everything), bool),
-            options=jnp.asarray(options.reshape(shape)),
-        )
+        return {
+            "agents": agents,
+            "roster": np.ones(team, bool),
+            "present": np.ones(team, bool),
+            "tasks": tasks,
+            "exists": np.ones(everything, bool),
+            "public": self.public,
+            "sees_agents": np.ones((team, team), bool),
+            "sees_tasks": np.ones((team, everything), bool),
+            "options": _options(options, (team, everything, actions)),
+        }
 
 
 def load(checkpoint: str | Path) -> DeployedPolicy:
-    """The policy of a checkpoint, or the last one of a run, ready to decide."""
-    return DeployedPolicy(load_actor(_file(checkpoint)))
+    """The policy of a checkpoint, or the last one of a run, ready to decide.
+
+    What agents see of each other is as it was in training. A checkpoint of the first
+    releases does not say how that was: there the setups that it names are asked, and
+    where they cannot be, everything is seen.
+    """
+    return _deployed(_file(checkpoint))
 
 
 def pretrained(name: str) -> DeployedPolicy:
     """A policy that comes with PLATO, ready to decide: `plato.pretrained_names()`."""
-    return DeployedPolicy(load_actor(pretrained_file(name)))
+    return _deployed(pretrained_file(name))
 
 
 def export(checkpoint: str | Path, folder: str | Path) -> None:
@@ -160,12 +177,17 @@ def export(checkpoint: str | Path, folder: str | Path) -> None:
     actor = load_actor(path)
     weights = {name: np.asarray(leaf) for name, leaf in named_leaves(actor)}
     weights["actions"] = np.asarray(actor.actions)
+    weights["public"] = np.asarray(public_features(path), bool)
     weights["config"] = np.asarray(json.dumps(read_header(path)["actor"]))
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **weights)
     write_bytes(Path(folder) / "policy.npz", buffer.getvalue())
     source = Path(numpy_actor.__file__).read_text(encoding="utf-8")
     write_text(Path(folder) / "policy.py", source)
+
+
+def _deployed(path: Path) -> DeployedPolicy:
+    return DeployedPolicy(load_actor(path), public=public_features(path))
 
 
 def _file(checkpoint: str | Path) -> Path:
@@ -180,29 +202,64 @@ def _log_policy(
     return actor.log_policy(seen, memory)
 
 
-def _mask(name: str, mask: ArrayLike, shape: tuple[int, ...]) -> Array:
+def _rows(name: str, rows: ArrayLike, features: int) -> np.ndarray:
+    found = np.asarray(rows, np.float32)
+    if found.shape[:1] == (0,):  # nothing has no width
+        found = found.reshape(0, features)
+    if found.ndim != 2 or found.shape[1] != features:
+        raise PlatoError(
+            f"{name} must hold {features} features for each {name.removesuffix('s')}; "
+            f"what is given is {_times(found.shape)}."
+        )
+    if not np.isfinite(found).all():
+        row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
+        raise PlatoError(f"{name} must hold finite numbers; row {row} does not.")
+    return found
+
+
+def _options(options: ArrayLike, shape: tuple[int, int, int]) -> np.ndarray:
+    found = np.asarray(options, bool)
+    _, tasks, actions = shape
+    fitting = [shape] if actions > 1 else [shape, shape[:2]]
+    fitting += [] if tasks else [(0,), shape[:2]]
+    if found.shape not in fitting:
+        raise PlatoError(
+            f"options must be {_times(shape)} (agents, tasks, actions), "
+            f"not {_times(found.shape)}."
+        )
+    return found.reshape(shape)
+
+
+def _mask(name: str, mask: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     flags = np.asarray(mask, bool)
     if flags.shape != shape:
         raise PlatoError(f"{name} must be {_times(shape)}, not {_times(flags.shape)}.")
-    return jnp.asarray(flags)
+    return flags
 
 
 def _times(shape: tuple[int, ...]) -> str:
-    return " × ".join(map(str, shape))
+    return " × ".join(map(str, shape)) or "a single number"
 
 
-def _grown(seen: Observation) -> Observation:
-    """The same moment with spare rows, up to powers of two."""
-    agents, tasks = (power_of_two(n) for n in seen.options.shape[:2])
+def _grown(moment: dict[str, np.ndarray]) -> Observation:
+    """The moment with spare rows, up to powers of two.
+
+    It grows before it is JAX's: there every size would be a program of its own.
+    """
+    agents, tasks = (power_of_two(n) for n in moment["options"].shape[:2])
     sizes = {"agents": (agents, None), "roster": (agents,), "present": (agents,)}
     sizes |= {"tasks": (tasks, None), "exists": (tasks,), "public": (None,)}
     sizes |= {"sees_agents": (agents, agents), "sees_tasks": (agents, tasks)}
     sizes |= {"options": (agents, tasks, None)}
+    return Observation(
+        **{
+            name: jnp.asarray(np.pad(moment[name], _spare(moment[name], size)))
+            for name, size in sizes.items()
+        }
+    )
 
-    def grow(array: Array, size: tuple[int | None, ...]) -> Array:
-        spare = [
-            (0, (n or have) - have) for n, have in zip(size, array.shape, strict=True)
-        ]
-        return jnp.pad(array, spare)
 
-    return Observation(**{n: grow(getattr(seen, n), size) for n, size in sizes.items()})
+def _spare(array: ArrayLike, size: Sequence[int | None]) -> list[tuple[int, int]]:
+    """What an array lacks at the end of each axis."""
+    have = np.shape(array)
+    return [(0, (n or has) - has) for n, has in zip(size, have, strict=True)]

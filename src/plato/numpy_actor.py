@@ -42,20 +42,25 @@ class NumpyActor:
     ):
         """Probabilities of NOOP and of every task-action for each agent, and memory.
 
-        Everyone is present and sees everything unless it is said otherwise. A policy
-        that remembers (encoder lstm) wants the memory of the last decision, a row of
-        (hidden, cell, present) for each agent; None begins anew.
+        Everyone is present and sees everyone and all tasks unless it is said otherwise.
+        `public` marks the features of an agent that others see: those they saw in
+        training, unless given. A policy that remembers (encoder lstm) wants the memory
+        of the last decision, a row of (hidden, cell, present) for each agent; None
+        begins anew.
         """
-        agents = np.asarray(agents, np.float32)
-        team = len(agents)
-        tasks = np.asarray(tasks, np.float32).reshape(-1, self._task_features())
+        trained = self.weights["public"]
+        agents = _rows("agents", agents, len(trained))
+        tasks = _rows("tasks", tasks, self._task_features())
+        team, actions = len(agents), int(self.weights["actions"])
+        if not team:
+            raise ValueError("agents must hold the features of at least one agent.")
         seen = {
             "agents": agents,
             "tasks": tasks,
-            "present": _given(present, (team,)),
-            "sees_agents": _given(sees_agents, (team, team)),
-            "sees_tasks": _given(sees_tasks, (team, len(tasks))),
-            "public": _given(public, (agents.shape[1],)),
+            "present": _mask("present", present, (team,)),
+            "sees_agents": _mask("sees_agents", sees_agents, (team, team)),
+            "sees_tasks": _mask("sees_tasks", sees_tasks, (team, len(tasks))),
+            "public": _mask("public", public, trained.shape, trained),
         }
         keys = self._keys(tasks)
         summary = self._summary(seen, keys)
@@ -64,8 +69,10 @@ class NumpyActor:
         else:
             query, memory = self._mlp("encode_query", summary), None
         scores = self._scores(query, keys)
-        options = np.asarray(options, bool).reshape(team, -1)
-        offered = np.concatenate([np.ones((team, 1), bool), options], axis=1)
+        there = seen["present"][:, None] & seen["sees_tasks"]
+        options = _options(options, (team, len(tasks), actions)) & there[:, :, None]
+        noop = np.ones((team, 1), bool)
+        offered = np.concatenate([noop, options.reshape(team, -1)], axis=1)
         return _softmax(scores, offered), memory
 
     def _task_features(self):
@@ -126,6 +133,13 @@ class NumpyActor:
         hidden = np.zeros((len(summary), self._hidden()), np.float32)
         cell = np.zeros_like(hidden)
         if memory is not None:
+            expected = [hidden.shape, cell.shape, present.shape]
+            found = [np.shape(part) for part in memory]
+            if found != expected:
+                raise ValueError(
+                    f"memory must hold a row for each of the {len(present)} agents, "
+                    f"{expected} (hidden, cell, present), not {found}."
+                )
             last_hidden, last_cell, was_present = memory
             # One who comes back begins anew.
             kept = np.asarray(was_present, bool)[:, None]
@@ -164,8 +178,39 @@ class NumpyActor:
         return x @ self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
 
-def _given(mask, shape):
-    return np.ones(shape, bool) if mask is None else np.asarray(mask, bool)
+def _rows(name, rows, features):
+    found = np.asarray(rows, np.float32)
+    if found.shape[:1] == (0,):  # nothing has no width
+        found = found.reshape(0, features)
+    if found.ndim != 2 or found.shape[1] != features:
+        raise ValueError(
+            f"{name} must hold {features} features for each {name.removesuffix('s')}; "
+            f"what is given is {found.shape}."
+        )
+    if not np.isfinite(found).all():
+        row = np.flatnonzero(~np.isfinite(found).all(axis=1))[0]
+        raise ValueError(f"{name} must hold finite numbers; row {row} does not.")
+    return found
+
+
+def _options(options, shape):
+    found = np.asarray(options, bool)
+    fitting = [shape] if shape[2] > 1 else [shape, shape[:2]]
+    fitting += [] if shape[1] else [(0,), shape[:2]]
+    if found.shape not in fitting:
+        raise ValueError(
+            f"options must be {shape} (agents, tasks, actions), not {found.shape}."
+        )
+    return found.reshape(shape)
+
+
+def _mask(name, mask, shape, otherwise=True):
+    found = np.asarray(
+        np.broadcast_to(otherwise, shape) if mask is None else mask, bool
+    )
+    if found.shape != shape:
+        raise ValueError(f"{name} must be {shape}, not {found.shape}.")
+    return found
 
 
 def _softmax(scores, mask):

@@ -272,6 +272,8 @@ def test_spare_rows_do_not_change_what_is_learned():
         ),
         ({"setups": ()}, "setups is empty"),
         ({"setups": ("a", "b", "c")}, "games=64 cannot be shared evenly by 3 setups"),
+        ({"setups": ("a", "a"), "fleet": True}, "would be called a-seed42; name every"),
+        ({"setups": ("a/b.toml", "a-b"), "fleet": True}, "would be called a-b-seed42"),
         ({"seeds": 0}, "seeds must be from 1"),
     ],
 )

@@ -27,6 +27,7 @@ from plato.policies.pointer import PointerActor
 from plato.runs import train as loop
 from plato.runs.folder import RunFolder
 from plato.runs.train import train
+from plato.tensors import read_header
 
 SMALL = TrainConfig(
     setups=("wildfire-2x3-S3",),
@@ -294,6 +295,25 @@ def test_a_state_of_another_architecture_is_refused(finished, tmp_path):
     (folder.path / "state.safetensors").write_bytes(state)
     with pytest.raises(PlatoError, match="is of another architecture"):
         train(folder)
+
+
+def test_policies_are_kept_with_what_others_saw_of_an_agent(finished):
+    for run in SMALL.runs:
+        header = read_header(finished.checkpoints(run)[-1])
+        assert header["public"] == [True, True, False, True]
+
+
+def test_there_is_no_return_before_an_episode_ends(tmp_path):
+    folder = RunFolder.create(tmp_path / "run", SMALL)
+    folder.keep_metrics(SMALL.runs, 0)
+    row = {"episodes": np.array([0, 2]), "return": np.array([0.0, 3.5])}
+    folder.add_metrics(SMALL.runs, [row])
+    first, second = (folder.read_metrics(run)[0]["return"] for run in SMALL.runs)
+    assert first is None
+    assert second == 3.5
+    for returns, words in (([np.nan, 3.5], "3.5"), ([np.nan, np.nan], "–")):
+        progress = loop.Progress(1, 2, 1.0, 1.0, row, np.array(returns))
+        assert progress.mean_return == words
 
 
 def test_broken_checkpoints_are_refused(finished, tmp_path):

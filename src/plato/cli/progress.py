@@ -43,7 +43,7 @@ def shown(cells: Sequence[Cell], out: Console) -> Iterator[Listener]:
         bar.update(
             task,
             line=f"{what}  {100 * share:.0f} %  {training.steps_per_second:,.0f} "
-            f"steps/s  return {training.metrics['return'].mean():.1f}  {ahead(share)}",
+            f"steps/s  return {training.mean_return}  {ahead(share)}",
         )
 
     def ahead(share: float) -> str:

@@ -84,7 +84,7 @@ def _show(bar: Bar, task: object, progress: Progress) -> None:
     left = progress.seconds_left
     line = (
         f"ETA {_clock(left)}  {progress.steps_per_second:,.0f} steps/s  "
-        f"return {mean['return']:.1f}  "
+        f"return {progress.mean_return}  "
     ) + "  ".join(SHOWN[name](mean[name]) for name in SHOWN if name in mean)
     bar.update(task, completed=progress.update, line=line)  # pyright: ignore[reportArgumentType]
 

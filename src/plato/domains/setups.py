@@ -3,6 +3,7 @@ one's own in Python."""
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -67,6 +68,14 @@ class Setup:
             found.update(np.asarray(leaf).tobytes())
         return found.hexdigest()[:12]
 
+    @property
+    def public(self) -> list[bool]:
+        """Which features of an agent the others see, when an episode begins."""
+        import jax
+
+        first = jax.jit(lambda game: game.reset(jax.random.key(0))[1].public)
+        return first(self.game()).tolist()
+
     def game(self, rows: Rows | None = None) -> "Game[Any, Any]":
         """The game, with more room than it needs where that is asked for."""
         if isinstance(self.content, WildfireConfig):
@@ -113,6 +122,11 @@ def setup_name(setup: str | Path) -> str:
     if path.suffix == ".toml":
         return path.stem
     return path.name.replace(".py:", ":") if ":" in path.name else str(setup)
+
+
+def public_in_all(setups: Sequence[Setup]) -> list[bool]:
+    """Which features of an agent the others see in every one of them."""
+    return [all(flags) for flags in zip(*(s.public for s in setups), strict=True)]
 
 
 def read_setup(path: Path) -> WildfireConfig:

@@ -17,7 +17,7 @@ from plato.domains.wildfire.optimum.known import known_optimum
 from plato.errors import PlatoError
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.protocols import VALIDATION
-from plato.policies.checkpoint import load_actor
+from plato.policies.checkpoint import load_actor, public_features
 from plato.policies.pretrained import GENERALIST
 from plato.tensors import halved, read_header, write_tree
 
@@ -44,6 +44,7 @@ def ship(checkpoints: Sequence[Path], out: Path, *, episodes: int = EPISODES) ->
             "score": round(scores[best], 4),
         }
         header["about"] |= {"chosen": chosen}
+        header["public"] = public_features(best)
         write_tree(out / f"{name}.safetensors", halved(load_actor(best)), header)
         others = ", ".join(f"{value:.4f}" for value in scores.values())
         print(f"{name}: {scores[best]:.4f} of the optimum; candidates: {others}")

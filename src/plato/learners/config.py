@@ -1,6 +1,7 @@
 """What and how to learn. Imports nothing heavy: the command line reads it."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -176,6 +177,12 @@ class TrainConfig(TrainSettings):
             raise PlatoError(
                 f"games={self.learning.games} cannot be shared evenly by "
                 f"{len(self.setups)} setups; try a multiple of {len(self.setups)}."
+            )
+        (name, times), *_ = Counter(map(str, self.runs)).most_common(1)
+        if times > 1:
+            raise PlatoError(
+                f"Two trainings would be called {name}; name every setup once, and "
+                f"files so that they differ in more than / and -."
             )
         if isinstance(self.learning, MappoConfig):
             _check_minibatches(self.learning, self.networks)

@@ -1,6 +1,6 @@
 """Policies on disk: one safetensors file that says how to rebuild what it holds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ import jax
 
 import plato
 from plato.configuration import from_mapping, to_mapping
+from plato.domains.setups import load_setup, public_in_all
 from plato.errors import PlatoError
 from plato.policies.baseline_configs import DgnConfig, DicgConfig
 from plato.policies.config import ActorConfig
@@ -53,12 +54,16 @@ def save_policy(
     networks: Any,
     shape: PaddedShape,
     about: dict[str, Any],
+    public: Sequence[bool] | None = None,
 ) -> None:
-    """Writes a policy with what it was built from; `about` says where it comes from."""
+    """Writes a policy with what it was built from; `about` says where it comes from,
+    `public` which features of an agent the others saw there."""
     name, kind = next((n, k) for n, k in KINDS.items() if k.networks is type(networks))
     sizes = shape.features._asdict() if name == POINTER else to_mapping(shape)
     described = zip(kind.names, (to_mapping(networks), sizes), strict=True)
     header = {"kind": name, "version": plato.__version__, **dict(described)}
+    if public is not None:
+        header["public"] = list(public)
     write_tree(path, policy, header | {"about": about})
 
 
@@ -93,6 +98,33 @@ def load_actor(path: Path) -> PointerActor:
             f"{path}: holds a {read_header(path)['kind']}; this is for pointers only."
         )
     return policy
+
+
+def public_features(path: Path) -> list[bool]:
+    """Which features of an agent the others saw while a pointer actor was trained.
+
+    Checkpoints of the first releases do not say: for them it is what their setups show,
+    and everything where those are unknown, gone, or games in Python.
+    """
+    header = read_header(path)
+    features = header["features"]["agent"]
+    public = header.get("public") or _public_of_setups(header) or [True] * features
+    if len(public) != features:
+        raise PlatoError(
+            f"{path}: has a header that cannot be read: public has {len(public)} "
+            f"flags for the {features} features of an agent."
+        )
+    return [bool(flag) for flag in public]
+
+
+def _public_of_setups(header: dict[str, Any]) -> list[bool] | None:
+    names = header.get("about", {}).get("setups", [])
+    if any(":" in name for name in names):  # code is not run to read a header
+        return None
+    try:
+        return public_in_all([load_setup(name) for name in names])
+    except PlatoError:
+        return None
 
 
 def last_checkpoint(path: Path) -> Path:

@@ -221,6 +221,8 @@ class PointerActor(Policy[Memory | None]):
     """The features of NOOP, learned."""
     score: AdditiveScorer | DotScorer
     ego: bool = eqx.field(static=True)
+    agent_features: int = eqx.field(static=True)
+    """How many features an agent has."""
     actions: int = eqx.field(static=True)
     """How many actions a task offers."""
     greedy: bool = eqx.field(static=True, default=False)
@@ -257,6 +259,7 @@ class PointerActor(Policy[Memory | None]):
             noop=jax.random.normal(k_noop, (task_size,)),
             score=_scorer(config, k_score),
             ego=config.ego,
+            agent_features=features.agent,
             actions=features.actions,
         )
 

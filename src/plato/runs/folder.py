@@ -109,11 +109,7 @@ class RunFolder:
     def add_metrics(self, runs: Sequence[RunName], rows: list[dict[str, Any]]) -> None:
         """Appends the metrics of some updates, given for all runs together."""
         for i, run in enumerate(runs):
-            text = "".join(
-                json.dumps({name: _number(values[i]) for name, values in row.items()})
-                + "\n"
-                for row in rows
-            )
+            text = "".join(f"{json.dumps(_of_run(row, i))}\n" for row in rows)
             try:
                 with self.metrics_path(run).open("a") as file:
                     file.write(text)
@@ -122,7 +118,8 @@ class RunFolder:
                     f"{self.metrics_path(run)}: cannot be written ({error.strerror})."
                 ) from None
 
-    def read_metrics(self, run: RunName) -> list[dict[str, float]]:
+    def read_metrics(self, run: RunName) -> list[dict[str, Any]]:
+        """A row for each update; its return is None where no episode ended."""
         return [json.loads(x) for x in self.metrics_path(run).read_text().splitlines()]
 
     def checkpoint_path(self, run: RunName, update: int) -> Path:
@@ -133,12 +130,17 @@ class RunFolder:
         return sorted((self.path / "checkpoints" / str(run)).glob("*.safetensors"))
 
     def save_policy(
-        self, run: RunName, policy: Policy[Any], shape: PaddedShape, update: int
+        self,
+        run: RunName,
+        policy: Policy[Any],
+        shape: PaddedShape,
+        update: int,
+        public: Sequence[bool],
     ) -> Path:
         """Keeps the policy of one run as it is after some updates."""
         path = self.checkpoint_path(run, update)
         about = {"setups": list(run.setups), "seed": run.seed, "update": update}
-        save_policy(path, policy, self.config().networks, shape, about)
+        save_policy(path, policy, self.config().networks, shape, about, public)
         return path
 
 
@@ -154,6 +156,14 @@ def environment() -> dict[str, Any]:
         "device": device.device_kind,
         "devices": jax.device_count(),
     }
+
+
+def _of_run(row: dict[str, Any], run: int) -> dict[str, float | int | None]:
+    """One run's metrics of an update; no episode, no return."""
+    numbers: dict[str, float | int | None] = {
+        name: _number(values[run]) for name, values in row.items()
+    }
+    return numbers if numbers["episodes"] else numbers | {"return": None}
 
 
 def _number(value: Any) -> float | int:

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from plato.domains.setups import load_setup
+from plato.domains.setups import Setup, load_setup, public_in_all
 from plato.errors import PlatoError
 from plato.learners.config import TrainConfig
 from plato.learners.program import Program
@@ -31,6 +31,14 @@ class Progress:
     seconds_left: float
     metrics: dict[str, np.ndarray]
     """The latest update's, one number for each run."""
+    returns: np.ndarray
+    """Of the episodes that ended last, for each run; NaN before any has."""
+
+    @property
+    def mean_return(self) -> str:
+        """As shown, over the runs that have finished an episode."""
+        known = self.returns[np.isfinite(self.returns)]
+        return f"{known.mean():.1f}" if known.size else "–"
 
 
 Report = Callable[[Progress], None]
@@ -54,7 +62,7 @@ def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
     done = folder.updates_done()
     learner = folder.load_state(program.after(done)) if done else program.start()
     folder.keep_metrics(program.runs, done)
-    loop = _Loop(folder, program, report, done)
+    loop = _Loop(folder, program, setups, report, done)
     with _ctrl_c() as stop:
         while loop.update < config.learning.updates and not stop.is_set():
             learner = loop.step(learner)
@@ -87,12 +95,22 @@ class _Loop:
     """Between two updates: what to write and when. The results do not depend on it."""
 
     def __init__(
-        self, folder: RunFolder, program: Program, report: Report, update: int
+        self,
+        folder: RunFolder,
+        program: Program,
+        setups: dict[str, Setup],
+        report: Report,
+        update: int,
     ) -> None:
         self.folder, self.program, self.report = folder, program, report
+        self.public = {
+            names: public_in_all([setups[name] for name in names])
+            for names in {run.setups for run in program.runs}
+        }
         self.update, self.first = update, update
         self.begun = self.saved = self.reported = time.monotonic()
         self.pending: list[dict[str, Any]] = []
+        self.returns = np.full(len(program.runs), np.nan)
         updates = program.config.learning.updates
         keep = min(program.config.checkpoints, updates)
         self.kept = {round(updates * (i + 1) / keep) for i in range(keep)}
@@ -126,6 +144,7 @@ class _Loop:
         ]
         for row in rows:
             _refuse_nonsense(row, self.folder)
+            self.returns = np.where(row["episodes"], row["return"], self.returns)
         self.folder.add_metrics(self.program.runs, rows)
         self.reported = time.monotonic()
         # The first update compiles; it says nothing about the speed of the others.
@@ -141,13 +160,15 @@ class _Loop:
                 steps_per_second=played * len(self.program.runs) / max(seconds, 1e-9),
                 seconds_left=left * seconds / played if played else float("nan"),
                 metrics=rows[-1],
+                returns=self.returns,
             )
         )
 
     def _keep_policies(self, learner: Any) -> None:
         policies = self.program.policies(learner)
         for run, (policy, shape) in zip(self.program.runs, policies, strict=True):
-            self.folder.save_policy(run, policy, shape, self.update)
+            public = self.public[run.setups]
+            self.folder.save_policy(run, policy, shape, self.update, public)
 
 
 def _refuse_nonsense(row: dict[str, Any], folder: RunFolder) -> None:
