@@ -2,9 +2,9 @@
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,6 +17,7 @@ from plato import numpy_actor
 from plato.errors import PlatoError
 from plato.files import write_bytes, write_text
 from plato.game import Observation, power_of_two
+from plato.numpy_actor import checked_mask, checked_options, checked_rows
 from plato.policies.checkpoint import last_checkpoint, load_actor, public_features
 from plato.policies.pointer import Memory, PointerActor
 from plato.policies.pretrained import is_pretrained, meant_by, pretrained_file
@@ -50,8 +51,11 @@ class DeployedPolicy:
     ) -> None:
         self.actor = actor
         shape = (actor.agent_features,)
-        self.public = _mask(
-            "public", np.ones(shape) if public is None else public, shape
+        self.public = _checked(
+            checked_mask,
+            "public",
+            np.ones(shape) if public is None else public,
+            shape,
         )
         self._random = np.random.default_rng(seed)
 
@@ -90,7 +94,7 @@ class DeployedPolicy:
             "public": public,
         }
         moment |= {
-            name: _mask(name, mask, moment[name].shape)
+            name: _checked(checked_mask, name, mask, moment[name].shape)
             for name, mask in masks.items()
             if mask is not None
         }
@@ -118,8 +122,8 @@ class DeployedPolicy:
         if found != expected:
             raise PlatoError(
                 f"memory must hold a row for each of the {agents} agents, "
-                f"{', '.join(map(_times, expected))} (hidden, cell, present), not "
-                f"{', '.join(map(_times, found))}."
+                f"{expected} (hidden, cell, present), not "
+                f"{found}."
             )
         grown = [
             np.pad(np.asarray(part, new.dtype), _spare(part, new.shape))
@@ -133,8 +137,8 @@ class DeployedPolicy:
         """The fields of an observation, everything seen by everyone, checked."""
         actions = self.actor.actions
         features = self.actor.noop.shape[0] - (actions if actions > 1 else 0)
-        agents = _rows("agents", agents, self.actor.agent_features)
-        tasks = _rows("tasks", tasks, features)
+        agents = _checked(checked_rows, "agents", agents, self.actor.agent_features)
+        tasks = _checked(checked_rows, "tasks", tasks, features)
         if not len(agents):
             raise PlatoError("agents must hold the features of at least one agent.")
         team, everything = len(agents), len(tasks)
@@ -147,7 +151,7 @@ class DeployedPolicy:
             "public": self.public,
             "sees_agents": np.ones((team, team), bool),
             "sees_tasks": np.ones((team, everything), bool),
-            "options": _options(options, (team, everything, actions)),
+            "options": _checked(checked_options, options, (team, everything, actions)),
         }
 
 
@@ -202,43 +206,12 @@ def _log_policy(
     return actor.log_policy(seen, memory)
 
 
-def _rows(name: str, rows: ArrayLike, features: int) -> np.ndarray:
-    found = np.asarray(rows, np.float32)
-    if found.shape[:1] == (0,):  # nothing has no width
-        found = found.reshape(0, features)
-    if found.ndim != 2 or found.shape[1] != features:
-        raise PlatoError(
-            f"{name} must hold {features} features for each {name.removesuffix('s')}; "
-            f"what is given is {_times(found.shape)}."
-        )
-    if not np.isfinite(found).all():
-        row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
-        raise PlatoError(f"{name} must hold finite numbers; row {row} does not.")
-    return found
-
-
-def _options(options: ArrayLike, shape: tuple[int, int, int]) -> np.ndarray:
-    found = np.asarray(options, bool)
-    _, tasks, actions = shape
-    fitting = [shape] if actions > 1 else [shape, shape[:2]]
-    fitting += [] if tasks else [(0,), shape[:2]]
-    if found.shape not in fitting:
-        raise PlatoError(
-            f"options must be {_times(shape)} (agents, tasks, actions), "
-            f"not {_times(found.shape)}."
-        )
-    return found.reshape(shape)
-
-
-def _mask(name: str, mask: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-    flags = np.asarray(mask, bool)
-    if flags.shape != shape:
-        raise PlatoError(f"{name} must be {_times(shape)}, not {_times(flags.shape)}.")
-    return flags
-
-
-def _times(shape: tuple[int, ...]) -> str:
-    return " × ".join(map(str, shape)) or "a single number"
+def _checked(check: Callable[..., np.ndarray], *given: Any) -> np.ndarray:
+    """An argument that fits; by the NumPy actor, which knows Python's errors only."""
+    try:
+        return check(*given)
+    except ValueError as error:
+        raise PlatoError(str(error)) from None
 
 
 def _grown(moment: dict[str, np.ndarray]) -> Observation:

@@ -49,18 +49,18 @@ class NumpyActor:
         begins anew.
         """
         trained = self.weights["public"]
-        agents = _rows("agents", agents, len(trained))
-        tasks = _rows("tasks", tasks, self._task_features())
+        agents = checked_rows("agents", agents, len(trained))
+        tasks = checked_rows("tasks", tasks, self._task_features())
         team, actions = len(agents), int(self.weights["actions"])
         if not team:
             raise ValueError("agents must hold the features of at least one agent.")
         seen = {
             "agents": agents,
             "tasks": tasks,
-            "present": _mask("present", present, (team,)),
-            "sees_agents": _mask("sees_agents", sees_agents, (team, team)),
-            "sees_tasks": _mask("sees_tasks", sees_tasks, (team, len(tasks))),
-            "public": _mask("public", public, trained.shape, trained),
+            "present": checked_mask("present", present, (team,)),
+            "sees_agents": checked_mask("sees_agents", sees_agents, (team, team)),
+            "sees_tasks": checked_mask("sees_tasks", sees_tasks, (team, len(tasks))),
+            "public": checked_mask("public", public, trained.shape, trained),
         }
         keys = self._keys(tasks)
         summary = self._summary(seen, keys)
@@ -70,7 +70,9 @@ class NumpyActor:
             query, memory = self._mlp("encode_query", summary), None
         scores = self._scores(query, keys)
         there = seen["present"][:, None] & seen["sees_tasks"]
-        options = _options(options, (team, len(tasks), actions)) & there[:, :, None]
+        options = (
+            checked_options(options, (team, len(tasks), actions)) & there[:, :, None]
+        )
         noop = np.ones((team, 1), bool)
         offered = np.concatenate([noop, options.reshape(team, -1)], axis=1)
         return _softmax(scores, offered), memory
@@ -178,7 +180,7 @@ class NumpyActor:
         return x @ self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
 
-def _rows(name, rows, features):
+def checked_rows(name, rows, features):
     found = np.asarray(rows, np.float32)
     if found.shape[:1] == (0,):  # nothing has no width
         found = found.reshape(0, features)
@@ -193,7 +195,7 @@ def _rows(name, rows, features):
     return found
 
 
-def _options(options, shape):
+def checked_options(options, shape):
     found = np.asarray(options, bool)
     fitting = [shape] if shape[2] > 1 else [shape, shape[:2]]
     fitting += [] if shape[1] else [(0,), shape[:2]]
@@ -204,7 +206,7 @@ def _options(options, shape):
     return found.reshape(shape)
 
 
-def _mask(name, mask, shape, otherwise=True):
+def checked_mask(name, mask, shape, otherwise=True):
     found = np.asarray(
         np.broadcast_to(otherwise, shape) if mask is None else mask, bool
     )

@@ -23,6 +23,17 @@ from plato.evaluation.aggregates import (
 )
 
 
+@pytest.mark.parametrize("count", [2, 3, 5, 9])
+def test_what_intervals_over_few_trainings_hold(count):
+    rng = np.random.default_rng(count)
+    trainings = rng.normal(size=(4000, count))
+    again = rng.integers(count, size=(800, count))
+    means = np.stack([trainings[:, one].mean(axis=1) for one in again])
+    low, high = np.quantile(means, [0.025, 0.975], axis=0)
+    held = 100 * np.mean((low <= 0) & (high >= 0))
+    assert held == pytest.approx(aggregates.COVERED[count], abs=2)
+
+
 def numbers(*values: float) -> np.ndarray:
     return np.asarray(values, float)
 
