@@ -29,15 +29,17 @@ from plato.policies.pointer import PointerActor
 FORMS = {
     "Algorithm 1": ActorConfig(**PAPER_FORM),
     "+ ego": replace(ActorConfig(**PAPER_FORM), ego=True),
-    "pointer query, ego": ActorConfig(context="none", away="removed"),
-    "the same, agents away flagged": ActorConfig(context="none"),
-    "removed, depth 2": ActorConfig(context="none", away="removed", depth=2),
-    "+ task statistics": ActorConfig(context="statistics", away="removed"),
-    "+ task pointer": ActorConfig(away="removed"),
+    "pointer query, ego": ActorConfig(away="removed"),
     "the same, agents away flagged (default)": ActorConfig(),
-    "removed, depth 2 ": ActorConfig(away="removed", depth=2),
-    "removed, two heads": ActorConfig(away="removed", heads=2),
-    "removed, dot scores": ActorConfig(away="removed", scorer="dot"),
+    "removed, depth 2": ActorConfig(away="removed", depth=2),
+    "+ task statistics": ActorConfig(context="statistics", away="removed"),
+    "+ task pointer": ActorConfig(context="pointer", away="removed"),
+    "task pointer, agents away flagged": ActorConfig(context="pointer"),
+    "task pointer, depth 2": ActorConfig(context="pointer", away="removed", depth=2),
+    "task pointer, two heads": ActorConfig(context="pointer", away="removed", heads=2),
+    "task pointer, dot scores": ActorConfig(
+        context="pointer", away="removed", scorer="dot"
+    ),
 }
 SLIPS = 0.05
 """Part of the actions that are random while collecting: what lies beside the way."""

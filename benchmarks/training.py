@@ -63,7 +63,7 @@ def main() -> None:
         given: dict[str, Any] = {n: getattr(options, n) for n in names}
         given = {name: value for name, value in given.items() if value is not None}
         for games in options.games or [learning.games]:
-            settings = replace(learning, games=games, beginnings=1, **given)
+            settings = replace(learning, games=games, **given)
             config = TrainConfig(
                 setups=(options.setup,), networks=networks, learning=settings
             )

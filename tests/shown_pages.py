@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 LEARNING = ("docs/tutorial.md", "docs/howto/domain.md")
 """Pages that learn something: their programs are compiled as for users. Those of the
 others run for less time than they take to compile."""
-SMALL = "--updates 2 --games 8 --steps 8 --hidden 8 --minibatches 2 --beginnings 1"
+SMALL = "--updates 2 --games 8 --steps 8 --hidden 8 --minibatches 2"
 FEW = "--methods NOOP Random --setup wildfire-2x3-S0 --only native"
 TRAIN = "plato train --setup"
 ENTRY = f"{TRAIN} wildfire-2x3-S2 --setup wildfire-2x3-S3 --out runs/entry"

@@ -10,7 +10,7 @@ from command_line import refused, run_plato
 from plato.domains.setups import Rows, load_setup
 
 TESTS = Path(__file__).parents[1]
-SHORT = ["--games", 4, "--steps", 8, "--updates", 2, "--beginnings", 1]
+SHORT = ["--games", 4, "--steps", 8, "--updates", 2]
 SHORT += ["--epochs", 1, "--minibatches", 2, "--hidden", 8]
 
 

@@ -15,7 +15,7 @@ SETTINGS = TrainSettings(
     checkpoints=6,
     networks=ActorConfig(hidden=8),
     learning=MappoConfig(
-        games=4, steps=10, updates=6, epochs=1, minibatches=2, beginnings=1
+        games=4, steps=10, updates=6, epochs=1, minibatches=2
     ),
 )
 PLATO = Row("PLATO", SETTINGS)

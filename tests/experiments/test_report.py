@@ -206,7 +206,7 @@ def test_a_report_in_every_format(found, tmp_path):
     for text in ("By the field's protocol", "abacus", "PLATO 0.1 (abc)"):
         assert text in words
     assert (
-        "Not done everywhere yet, and so not shown: PLATO, 1.2 M steps; DICG; DGN; "
+        "Not done everywhere yet, and so not shown: DICG; DGN; "
         "MOHITO; NOOP; Weakest; Strongest." in words
     )
     assert page.count("<img") == 3  # shares of the optimum, and curves by protocol
@@ -272,7 +272,7 @@ def test_commands_on_a_store(plato, found, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"methods": (("QMIX",),)}, "from: 'PLATO', 'PLATO, 1.2 M steps', 'DICG'"),
+        ({"methods": (("QMIX",),)}, "from: 'PLATO', 'DICG'"),
         ({"address": "auto"}, "add --engine ray"),
         ({"gpus": 0.5}, "--gpus is for the cells of a cluster; add --engine ray"),
         ({"gpus": -1.0, "engine": "ray"}, "--gpus must be 0 or more, not -1"),

@@ -252,7 +252,7 @@ def test_a_policy_learns():
         seeds=1,
         networks=ActorConfig(hidden=32, depth=1),
         learning=MappoConfig(
-            games=16, steps=25, updates=60, minibatches=2, entropy=0.03, beginnings=1
+            games=16, steps=25, updates=60, minibatches=2, entropy=0.03
         ),
     )
     loaded = {name: plato.load_setup(name) for name in config.setups}

@@ -44,12 +44,9 @@ def _baseline(method: MethodName) -> TrainSettings:
 PLANNER = "Assignment"
 """The given policy that knows the rules: no rival of those that have to learn."""
 PLATO = Row("PLATO", _plato())
-# 1.6 rollouts to an update: the 1.2 million steps that the baselines have.
-EQUAL = Row("PLATO, 1.2 M steps", _plato(updates=234))
 ROWS: dict[Part, tuple[Row, ...]] = {
     "methods": (
         PLATO,
-        EQUAL,
         Row("DICG", _baseline("dicg")),
         Row("DGN", _baseline("dgn")),
         Row("MOHITO", _baseline("mohito")),
@@ -64,21 +61,17 @@ ROWS: dict[Part, tuple[Row, ...]] = {
         PLATO,
         Row("Algorithm 1", _plato(PAPER_FORM)),
         Row("Algorithm 1 + ego", _plato(PAPER_FORM | {"ego": True})),
-        Row(
-            "pointer query, away removed",
-            _plato({"context": "none", "away": "removed"}),
-        ),
-        Row("pointer query", _plato({"context": "none"})),
         Row("away removed", _plato({"away": "removed"})),
-        Row("one beginning", _plato(beginnings=1)),
-        EQUAL,
+        Row("task pointer", _plato({"context": "pointer"})),
+        # 1.6 rollouts to an update: as many steps as with one beginning.
+        Row("four beginnings", _plato(beginnings=4, updates=234)),
     ),
     "generalist": (
         # More steps for each of its twelve setups than a specialist has for its one:
         # it has to know each of them from all sides.
         Row(
             "PLATO generalist",
-            _plato({"depth": 2}, anywhere=True, games=768, updates=1600, beginnings=1),
+            _plato({"depth": 2}, anywhere=True, games=768, updates=1600),
         ),
     ),
     "given": (

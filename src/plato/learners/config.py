@@ -28,12 +28,10 @@ class MappoConfig(Budget):
     """Games played side by side."""
     steps: int = 50
     """Steps of each game between two updates."""
-    updates: int = 400
+    updates: int = 375
     """Rollouts, each followed by an update."""
-    beginnings: int = 4
-    """Trainings to begin with, each from weights of its own; the best goes on alone."""
     audition: float = 0.2
-    """Part of the updates after which it is chosen, by its latest returns."""
+    """Part of the updates after which one of several beginnings is chosen."""
     epochs: int = 4
     """Passes over each rollout."""
     minibatches: int = 8

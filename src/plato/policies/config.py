@@ -21,7 +21,7 @@ class ActorConfig:
     away: Literal["flagged", "removed"] = "flagged"
     """Whether agents that are away stay in the team, marked as away, or leave it (the
     paper)."""
-    context: Literal["none", "statistics", "pointer"] = "pointer"
+    context: Literal["none", "statistics", "pointer"] = "none"
     """What of the tasks it sees joins the query (not in the paper): nothing, their
     statistics, or what the deciding agent's own key points at among them."""
     hidden: int = 128

@@ -136,7 +136,8 @@ def pair_scores(
     it; an accelerator would be busy moving it.
     """
     if jax.default_backend() == "cpu":
-        return jnp.einsum("ijho,ho->hij", _mixtures(to, source), score)
+        mixed = jax.nn.leaky_relu(to[:, None] + source[None, :], ATTENTION_SLOPE)
+        return jnp.einsum("ijho,ho->hij", mixed, score)
     return summed_scores(to, source, score)
 
 
@@ -146,15 +147,17 @@ def summed_scores(
     source: Float[Array, "node head out"],
     score: Float[Array, "head out"],
 ) -> Float[Array, "head row node"]:
-    """The same as sums of mixtures that are never kept: a gradient forms them anew."""
-    sums = jnp.sum(_mixtures(to, source) * score[None, None], axis=-1)
-    return jnp.moveaxis(sums, 2, 0)
+    """The same as sums of mixtures that are never kept: a gradient forms them anew.
 
-
-def _mixtures(
-    to: Float[Array, "row head out"], source: Float[Array, "node head out"]
-) -> Float[Array, "row node head out"]:
-    return jax.nn.leaky_relu(to[:, None] + source[None, :], ATTENTION_SLOPE)
+    What leaks is linear, so that only what is positive is looked at pair by pair.
+    """
+    weighed = (1 - ATTENTION_SLOPE) * score
+    positive = jax.nn.relu(to[:, None] + source[None, :])
+    sums = jnp.sum(positive * weighed[None, None], axis=-1)
+    leak_to, leak_source = (
+        ATTENTION_SLOPE * jnp.sum(ends * score[None], axis=-1) for ends in (to, source)
+    )
+    return jnp.moveaxis(sums + leak_to[:, None] + leak_source[None, :], 2, 0)
 
 
 class GraphNorm(eqx.Module):

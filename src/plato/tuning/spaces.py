@@ -100,8 +100,7 @@ def configuration(
         values["games"] = math.ceil(batch / learning.steps / parts) * parts
     else:
         values["batch"] = batch
-    # One beginning: all of a trial's steps go to the weights it is judged by.
-    learning = replace(learning, beginnings=1, **values)
+    learning = replace(learning, **values)
     updates = steps // (learning.games * learning.steps)
     if updates < 1:
         raise PlatoError(
