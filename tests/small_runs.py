@@ -14,9 +14,7 @@ SMALL = TrainConfig(
     seeds=2,
     checkpoints=6,
     networks=ActorConfig(hidden=8),
-    learning=MappoConfig(
-        games=4, steps=10, updates=6, epochs=2, minibatches=2
-    ),
+    learning=MappoConfig(games=4, steps=10, updates=6, epochs=2, minibatches=2),
 )
 
 

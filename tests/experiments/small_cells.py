@@ -14,9 +14,7 @@ PAPER = protocol("paper", episodes=6)
 SETTINGS = TrainSettings(
     checkpoints=6,
     networks=ActorConfig(hidden=8),
-    learning=MappoConfig(
-        games=4, steps=10, updates=6, epochs=1, minibatches=2
-    ),
+    learning=MappoConfig(games=4, steps=10, updates=6, epochs=1, minibatches=2),
 )
 PLATO = Row("PLATO", SETTINGS)
 RANDOM = Row("Random", policy="random")

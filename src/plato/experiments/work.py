@@ -143,6 +143,7 @@ def _trained(
     rows = folder.read_metrics(RunName(training.setups, training.seed))
     learning = folder.config().learning
     about = {
+        "environment": folder.environment(),
         "chosen": list(results[0].played[0].updates),
         "score": round(examiner.score(training, chosen), DIGITS),
         "steps": learning.played(learning.updates),

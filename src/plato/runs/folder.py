@@ -63,6 +63,10 @@ class RunFolder:
         except PlatoError as error:
             raise PlatoError(f"{path}: {error}") from None
 
+    def environment(self) -> dict[str, Any]:
+        """The versions and the device that it was begun with."""
+        return json.loads((self.path / "environment.json").read_text())
+
     def same_games(self, setups: Mapping[str, Setup]) -> None:
         """Notes what the run plays; later, refuses to go on with anything else."""
         path = self.path / "games.json"
