@@ -209,6 +209,7 @@ def test_a_report_in_every_format(found, tmp_path):
         "Not done everywhere yet, and so not shown: DICG; DGN; "
         "MOHITO; NOOP; Weakest; Strongest." in words
     )
+    assert "(<code>plato solve</code>)" in page
     assert page.count("<img") == 3  # shares of the optimum, and curves by protocol
     markdown = (tmp_path / "markdown").read_text()
     assert "| PLATO (2) |" in markdown

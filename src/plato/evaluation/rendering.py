@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from plato.evaluation.layout import Entry, Report, Row, Table
+from plato.pages.page import prose
 
 PADDING = 1
 GAP = PADDING + 1
@@ -107,7 +108,7 @@ def html(report: Report) -> str:
                 f"<figure class=table><table><caption>{title}</caption>"
                 f"<thead><tr><td></td>{head}</tr></thead>{bodies}</table></figure>"
             )
-    return "\n".join([*blocks, f"<p class=note>{escape(report.note)}</p>"])
+    return "\n".join([*blocks, f"<p class=note>{prose(report.note)}</p>"])
 
 
 def latex(*parts: Report | Heading) -> str:

@@ -64,7 +64,7 @@ def _curves(found: Sequence[Done]) -> "Figure | None":
                 for one in trained
                 if one.cell.row.name == name and one.cell.trained_on == (setup,)
             ]
-            if not own:
+            if not own or not own[0]["steps"]:  # no episode ended in training
                 continue
             steps = own[0]["steps"]
             lines = np.asarray([c["return"] for c in own if c["steps"] == steps])

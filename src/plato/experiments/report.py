@@ -16,7 +16,7 @@ from plato.experiments.recorded import Done
 from plato.experiments.sections import Section, sections
 from plato.experiments.suite import in_order
 from plato.files import write_text
-from plato.pages.page import asset, page
+from plato.pages.page import asset, page, prose
 
 Format: TypeAlias = Literal["html", "markdown", "latex"]
 TITLE = "PLATO: the paper's experiments, reproduced"
@@ -126,7 +126,7 @@ def _latex(found: Sequence[Done]) -> str:
 
 def _html(found: Sequence[Done]) -> str:
     by_protocol = _by_protocol(found)
-    sentences = "".join(f"<li>{escape(line)}</li>" for line in glance(by_protocol))
+    sentences = "".join(f"<li>{prose(line)}</li>" for line in glance(by_protocol))
     blocks = [f"<section id=glance><h2>At a glance</h2><ul>{sentences}</ul></section>"]
     links = []
     for name, parts in by_protocol.items():
@@ -134,11 +134,11 @@ def _html(found: Sequence[Done]) -> str:
         links.append((name, title))
         shown = _pictures(found, name, parts) + "".join(map(_block, parts))
         blocks.append(
-            f"<section id={name}><h2>{escape(title)}</h2><p class=lede>{escape(text)}"
+            f"<section id={name}><h2>{escape(title)}</h2><p class=lede>{prose(text)}"
             f"</p>{shown}</section>"
         )
     items = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in DIFFERENCES
+        f"<dt>{escape(name)}</dt><dd>{prose(text)}</dd>" for name, text in DIFFERENCES
     )
     blocks.append(
         f"<section id=differences><h2>What differs from the paper, and why</h2>"
@@ -158,7 +158,7 @@ def _html(found: Sequence[Done]) -> str:
 
 
 def _block(part: Section) -> str:
-    said = f"<p>{escape(_said(part))}</p>" if _said(part) else ""
+    said = f"<p>{prose(_said(part))}</p>" if _said(part) else ""
     return (
         f"<details open><summary><h3>{escape(part.title)}</h3></summary>{said}"
         f"{rendering.html(part.report)}</details>"

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any
@@ -51,6 +52,11 @@ def page(
         if scripts
         else "",
     )
+
+
+def prose(text: str) -> str:
+    """Text as HTML, what is between backticks as code."""
+    return re.sub("`(.+?)`", r"<code>\1</code>", html.escape(text))
 
 
 def asset(package: str, name: str) -> str:
