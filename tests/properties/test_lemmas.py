@@ -213,6 +213,6 @@ def test_only_ego_tells_agents_apart_by_statistics(query):
     )
     config = ActorConfig(query=query, ego=False, context="none", hidden=8)
     actor = build(config)
-    query_rows, _ = actor.query(seen, actor.keys(seen), None)
+    query_rows = actor.encode_query(actor.summary(seen, actor.keys(seen)))
     same = np.allclose(query_rows[0], query_rows[1], atol=1e-6)
     assert same == (query == "statistics")

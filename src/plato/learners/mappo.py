@@ -11,7 +11,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from plato.game import Game, Observation, select
+from plato.game import Game, Observation
 from plato.learners.config import MappoConfig
 from plato.learners.gae import next_values
 from plato.learners.rollout import Experience, Stage, rollout, set_the_stage
@@ -338,14 +338,5 @@ def policy_along(
     actor: PointerActor, batch: Batch, memory: Any
 ) -> Float[Array, "time sequence agent choice"]:
     """Log-policies along sequences, memories begun anew with every episode."""
-    agents = batch.actions.shape[-1]
-
-    def step(memory, moment):
-        seen, started = moment
-        fresh = actor.start(agents)
-        memory = jax.vmap(lambda new, old: select(new, fresh, old))(started, memory)
-        log_policy, memory = jax.vmap(actor.log_policy)(seen, memory)
-        return memory, log_policy
-
-    _, log_policy = jax.lax.scan(step, memory, (batch.observation, batch.started))
-    return log_policy
+    along = jax.vmap(actor.log_policies, in_axes=(1, 1, 0), out_axes=1)
+    return along(batch.observation, batch.started, memory)

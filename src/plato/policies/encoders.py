@@ -58,13 +58,33 @@ class LSTMCell(eqx.Module):
     def create(cls, size: int, hidden: int, *, key: PRNGKeyArray) -> "LSTMCell":
         return cls(Linear.create(size + hidden, 4 * hidden, key=key, gain=1.0))
 
+    @property
+    def hidden(self) -> int:
+        """How much is remembered."""
+        return self.gates.weight.shape[1] // 4
+
     def __call__(
         self,
         x: Float[Array, "row in"],
         hidden: Float[Array, "row hidden"],
         cell: Float[Array, "row hidden"],
     ) -> tuple[Float[Array, "row hidden"], Float[Array, "row hidden"]]:
-        gates = self.gates(jnp.concatenate([x, hidden], axis=1))
+        return self.step(self.entering(x), hidden, cell)
+
+    def entering(self, x: Float[Array, "*row in"]) -> Float[Array, "*row gate"]:
+        """What comes to the gates from outside: all that does not wait for the past."""
+        size = self.gates.weight.shape[0] - self.hidden
+        return Linear(self.gates.weight[:size], self.gates.bias)(x)
+
+    def step(
+        self,
+        entering: Float[Array, "row gate"],
+        hidden: Float[Array, "row hidden"],
+        cell: Float[Array, "row hidden"],
+    ) -> tuple[Float[Array, "row hidden"], Float[Array, "row hidden"]]:
+        """What is remembered next."""
+        recurrent = self.gates.weight[-self.hidden :]
+        gates = entering + hidden.astype(recurrent.dtype) @ recurrent
         enter, forget, new, leave = jnp.split(gates, 4, axis=1)
         # A forget gate that starts open lets gradients reach back from the first day.
         kept = jax.nn.sigmoid(forget + 1.0) * cell

@@ -105,7 +105,8 @@ class Attention(eqx.Module):
 
 
 def shared_softmax(
-    scores: Sequence[Float[Array, "head row _"]], masks: Sequence[Bool[Array, "1 row _"]]
+    scores: Sequence[Float[Array, "head row _"]],
+    masks: Sequence[Bool[Array, "1 row _"]],
 ) -> list[Float[Array, "head row _"]]:
     """One softmax over the marked of several arrays side by side, which are never put
     together; all 0 where none is marked."""

@@ -266,7 +266,7 @@ class PointerActor(Policy[Memory | None]):
     def start(self, agents: int) -> Memory | None:
         if isinstance(self.encode_query, MLP):
             return None
-        blank = jnp.zeros((agents, self.encode_query.gates.weight.shape[1] // 4))
+        blank = jnp.zeros((agents, self.encode_query.hidden))
         return Memory(blank, blank, jnp.zeros(agents, bool))
 
     def act(
@@ -295,33 +295,79 @@ class PointerActor(Policy[Memory | None]):
         What is not offered has the least float there is, which `exp` takes to 0.
         """
         keys = self.keys(seen)
-        query, memory = self.query(seen, keys, memory)
-        scores = self.score(query, keys).astype(jnp.float32)
-        return masked_log_softmax(scores, seen.action_mask), memory
+        summary = self.summary(seen, keys)
+        if isinstance(self.encode_query, MLP):
+            query = self.encode_query(summary)
+        else:
+            assert memory is not None
+            kept = memory.present[:, None]
+            query, cell = self.encode_query(
+                summary,
+                jnp.where(kept, memory.hidden, 0.0),
+                jnp.where(kept, memory.cell, 0.0),
+            )
+            memory = Memory(query, cell, seen.present)
+        return self.choices(query, keys, seen), memory
 
-    def query(
+    def log_policies(
+        self, seen: Observation, started: Bool[Array, " time"], memory: Memory | None
+    ) -> Float[Array, "time agent choice"]:
+        """The same at all moments of a sequence, which begins with a memory.
+
+        Where an episode `started`, memories begin anew. Nothing but them goes from one
+        moment to the next; all else is done for all moments at once.
+        """
+        keys = jax.vmap(self.keys)(seen)
+        summary = jax.vmap(self.summary)(seen, keys)
+        if isinstance(self.encode_query, MLP):
+            query = self.encode_query(summary)
+        else:
+            assert memory is not None
+            query = self._remembered(self.encode_query, summary, seen, started, memory)
+        return jax.vmap(self.choices)(query, keys, seen)
+
+    def _remembered(
         self,
+        cell: LSTMCell,
+        summary: Float[Array, "time agent size"],
         seen: Observation,
+        started: Bool[Array, " time"],
+        memory: Memory,
+    ) -> Float[Array, "time agent hidden"]:
+        """The queries along a sequence: the one thing that is done step by step."""
+        before = jnp.concatenate([memory.present[None], seen.present[:-1]])
+        kept = before & ~started[:, None]
+
+        def step(remembered, moment):
+            entering, kept = moment
+            hidden, inner = (jnp.where(kept[:, None], x, 0.0) for x in remembered)
+            remembered = cell.step(entering, hidden, inner)
+            return remembered, remembered[0]
+
+        first = (memory.hidden, memory.cell)
+        _, query = jax.lax.scan(step, first, (cell.entering(summary), kept))
+        return query
+
+    def choices(
+        self,
+        query: Float[Array, "agent hidden"],
         keys: Float[Array, "choice hidden"],
-        memory: Memory | None,
-    ) -> tuple[Float[Array, "agent hidden"], Memory | None]:
-        """Algorithm 1, lines 10 and 11: what each agent looks for."""
+        seen: Observation,
+    ) -> Float[Array, "agent choice"]:
+        """Algorithm 1, lines 13 and 14: log-probabilities from queries and keys."""
+        scores = self.score(query, keys).astype(jnp.float32)
+        return masked_log_softmax(scores, seen.action_mask)
+
+    def summary(
+        self, seen: Observation, keys: Float[Array, "choice hidden"]
+    ) -> Float[Array, "agent size"]:
+        """Algorithm 1, line 10: what the query of each agent is made from."""
         parts = [self.team(seen)]
         if self.ego:
             parts.append(seen.agents)
         if self.context is not None:
             parts.append(self.context(seen, keys))
-        summary = jnp.concatenate(parts, axis=1)
-        if isinstance(self.encode_query, MLP) or memory is None:
-            assert isinstance(self.encode_query, MLP)
-            return self.encode_query(summary), None
-        kept = memory.present[:, None]
-        hidden, cell = self.encode_query(
-            summary,
-            jnp.where(kept, memory.hidden, 0.0),
-            jnp.where(kept, memory.cell, 0.0),
-        )
-        return hidden, Memory(hidden, cell, seen.present)
+        return jnp.concatenate(parts, axis=1)
 
     def keys(self, seen: Observation) -> Float[Array, "choice hidden"]:
         """Algorithm 1, line 12: a key for NOOP and for each task-action."""
