@@ -75,7 +75,7 @@ def test_the_fields_numbers_and_aggregates(additive):
     assert found.families == {}
 
 
-def test_bold_in_the_field_lies_beyond_all_others():
+def test_bold_in_the_field_beats_all_others():
     examiner = Examiner(protocol("field"))
     found = compare(rules("noop", "random", "weakest"), [S2], examiner)
     best = {

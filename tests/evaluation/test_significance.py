@@ -161,7 +161,7 @@ def test_one_lucky_training_of_five_is_no_method():
     policy = np.random.default_rng(0).normal(50, 10, 400)
     trainings = np.stack([policy] * 4 + [policy + 8])
     assert paired_test(trainings.mean(axis=0), policy, 0.01).p < 1e-30
-    test = crossed_test(trainings, policy)
+    test = crossed_test(trainings, policy[None])
     assert test.difference == pytest.approx(1.6)
     # The seeds do not matter here, so it is the t-test of 0, 0, 0, 0 and 8.
     expected: Any = stats.ttest_1samp([0, 0, 0, 0, 8.0], 0)
@@ -175,12 +175,29 @@ def test_a_crossed_test_holds_its_level():
     for _ in range(400):
         luck, seeds = rng.normal(size=(5, 1)), 5 * rng.normal(size=40)
         trainings = luck + seeds + rng.normal(size=(5, 40))
-        found += crossed_test(trainings, rng.normal(size=40)).p < 0.05
+        found += crossed_test(trainings, rng.normal(size=(1, 40))).p < 0.05
     assert found <= 32  # 20 are expected at the level
+
+
+def test_two_methods_are_tested_over_the_trainings_of_both():
+    """Welch's test where seeds do not matter, and its level where they do."""
+    rng = np.random.default_rng(2)
+    means = rng.normal(size=5), rng.normal(1, 3, size=4)
+    expected: Any = stats.ttest_ind(*means, equal_var=False)
+    seeds = rng.normal(size=40)
+    test = crossed_test(*(mean[:, None] + seeds[None] for mean in means))
+    assert test.p == pytest.approx(expected.pvalue)
+    assert test.difference == pytest.approx(means[0].mean() - means[1].mean())
+
+    def method() -> np.ndarray:
+        return rng.normal(size=(5, 1)) + rng.normal(size=40) + rng.normal(size=(5, 40))
+
+    found = sum(crossed_test(method(), method()).p < 0.05 for _ in range(400))
+    assert found <= 32
 
 
 def test_crossed_tests_where_nothing_varies():
     same = np.full((3, 6), 4.0)
-    assert crossed_test(same, same[0]).p == 1
-    always = crossed_test(same, -same[0])
+    assert crossed_test(same, same[:1]).p == 1
+    always = crossed_test(same, -same)
     assert (always.difference, always.error, always.p) == (8, 0, 0)

@@ -24,7 +24,13 @@ from plato.evaluation.aggregates import (
 from plato.evaluation.contestants import Contestant
 from plato.evaluation.metrics import METRICS, mean_and_std
 from plato.evaluation.protocols import Protocol, Result
-from plato.evaluation.significance import Family, PairedTest, best_of
+from plato.evaluation.significance import (
+    Family,
+    PairedTest,
+    best_of,
+    bonferroni,
+    crossed_test,
+)
 
 
 @runtime_checkable
@@ -230,16 +236,11 @@ def _paper_cells(
 
 
 def _field_cells(column: Sequence[Result], metric: str) -> dict[str, Cell]:
-    intervals = {
-        result.contestant: estimate(_sample([result], metric, seed=i), mean)
-        for i, result in enumerate(column)
-    }
     cells = {}
-    for result in column:
-        own = intervals[result.contestant]
-        others = [e for name, e in intervals.items() if name != result.contestant]
+    for i, result in enumerate(column):
+        own = estimate(_sample([result], metric, seed=i), mean)
         std = mean_and_std(result.episodes(metric))[1]
-        bold = _clear(own, others, _sign(metric))
+        bold = _beats_all(result, column, metric)
         cells[result.contestant] = Cell(own.value, std, own, bold, None)
     return cells
 
@@ -252,13 +253,21 @@ def _sample(results: Sequence[Result], metric: str, *, seed: int) -> Sample:
     return Sample.of_episodes([r.episodes(metric) for r in results], seed=seed)
 
 
-def _clear(own: Estimate, others: Sequence[Estimate], sign: int) -> bool:
-    """Whether an interval lies beyond all others, on the better side."""
-    if not sign or not others:
+def _beats_all(one: Result, column: Sequence[Result], metric: str) -> bool:
+    """Whether it is better than every other beyond its trainings and episodes.
+
+    A single training says nothing of others, and nobody is best beside it.
+    """
+    single = any(r.trained_on and len(r.played) == 1 for r in column)
+    if single or len(column) == 1 or not _sign(metric):
         return False
-    if sign > 0:
-        return all(own.low > other.high for other in others)
-    return all(own.high < other.low for other in others)
+    tests = [
+        crossed_test(one.runs(metric), other.runs(metric))
+        for other in column
+        if other is not one
+    ]
+    level = bonferroni(len(column))
+    return all(t.p < level and t.difference * _sign(metric) > 0 for t in tests)
 
 
 def _summary(

@@ -51,7 +51,12 @@ def _field(comparison: Comparison) -> list[str]:
     )
     lines += _short_of(comparison)
     if len(comparison.contestants) > 1:
-        lines.append("Bold: its interval lies beyond every other.")
+        models = len(comparison.contestants)
+        lines.append(
+            f"Bold: better than every other (two-sided t-tests whose error is that "
+            f"over trainings and over seeds together, p < {LEVEL}/{models} = "
+            f"{bonferroni(models):.4g})."
+        )
     if comparison.metrics[0] in comparison.summaries:
         lines.append(_scales(comparison))
     return lines

@@ -124,6 +124,10 @@ class Result:
         rows = np.concatenate([p.metrics[metric] for p in self.played])
         return rows.mean(axis=0)
 
+    def runs(self, metric: str) -> Float[np.ndarray, "run seed"]:
+        """A row for each training: its policies' mean on each seed."""
+        return np.stack([p.metrics[metric].mean(axis=0) for p in self.played])
+
     def by_training(self, metric: str) -> Float[np.ndarray, " run"]:
         """One number for each training: the mean over its episodes."""
         return np.asarray([p.metrics[metric].mean() for p in self.played])

@@ -5,8 +5,8 @@ by seed. Normal differences are tested by the paired t-test, others by Wilcoxon'
 signed ranks, both two-sided and at a level that is shared by the family of models
 (Bonferroni: 0.05 / k for k models).
 
-That a method, rather than its trainings at hand, beats a given policy is tested over
-trainings and episodes both.
+That a method, rather than its trainings at hand, beats another or a given policy is
+tested over trainings and episodes both.
 """
 
 from collections.abc import Mapping
@@ -26,6 +26,7 @@ SHAPIRO_LEAST, SHAPIRO_MOST = 3, 5000
 
 Seeds = Float[np.ndarray, " seed"]
 Runs = Float[np.ndarray, "run seed"]
+OtherRuns = Float[np.ndarray, "other seed"]
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class PairedTest:
 
 @dataclass(frozen=True)
 class CrossedTest:
-    """A method against a given policy, over its trainings and their episodes."""
+    """One model against another, over their trainings and their episodes."""
 
     difference: float
-    """Of the means; positive where the method's is higher."""
+    """Of the means; positive where the first's is higher."""
     error: float
     """Its standard error: 0 where no training and no episode tells otherwise."""
     p: float
@@ -99,23 +100,23 @@ def paired_test(first: Seeds, second: Seeds, level: float) -> PairedTest:
     return _wilcoxon(differences, normality)
 
 
-def crossed_test(trainings: Runs, given: Seeds) -> CrossedTest:
-    """Whether other trainings, in other episodes, would differ from a given policy.
+def crossed_test(first: Runs, second: OtherRuns) -> CrossedTest:
+    """Whether other trainings of two models, in other episodes, would differ.
 
-    All trainings and the given policy play the same seeds, so the mean difference errs
-    in two ways: by which trainings there are, and by which seeds. Its variance is at
-    most the sum of the two, estimated by the training means and by the differences seed
-    by seed; t is two-sided, with Welch's degrees of freedom.
+    Each model has a row for each of its trainings; a given policy has one, and no error
+    of training. All play the same seeds, so the mean difference errs by which trainings
+    there are of each, and by which seeds. Its variance is at most the sum of these,
+    estimated by the training means and by the differences seed by seed; t is two-sided,
+    with Welch's degrees of freedom.
     """
-    differences = np.stack([_differences(row, given) for row in trainings])
-    runs, seeds = differences.shape
+    differences = _differences(first.mean(axis=0), second.mean(axis=0))
     mean = float(differences.mean())
-    by_training = _variance(differences.mean(axis=1)) / runs
-    by_seed = _variance(differences.mean(axis=0)) / seeds
-    variance = by_training + by_seed
+    samples = [differences, *(rows.mean(axis=1) for rows in (first, second))]
+    parts = [(_variance(s) / len(s), len(s) - 1) for s in samples if len(s) > 1]
+    variance = sum(part for part, _ in parts)
     if variance == 0:
         return CrossedTest(mean, 0.0, 0.0 if mean else 1.0)
-    degrees = variance**2 / (by_training**2 / (runs - 1) + by_seed**2 / (seeds - 1))
+    degrees = variance**2 / sum(part**2 / free for part, free in parts)
     error = variance**0.5
     p = 2 * float(stats.t.sf(abs(mean) / error, degrees))
     return CrossedTest(mean, error, p)

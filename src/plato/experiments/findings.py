@@ -98,9 +98,8 @@ def _sure(test: CrossedTest) -> bool:
 
 def _test(comparison: Comparison, ours: str, theirs: str, setup: str) -> CrossedTest:
     """Over trainings and episodes."""
-    played = comparison.results[ours, setup].played
-    trainings = np.stack([one.metrics["return"].mean(axis=0) for one in played])
-    return crossed_test(trainings, comparison.results[theirs, setup].by_seed("return"))
+    first, second = (comparison.results[name, setup] for name in (ours, theirs))
+    return crossed_test(first.runs("return"), second.runs("return"))
 
 
 def against_given(comparison: Comparison) -> Report | None:
