@@ -32,12 +32,16 @@ FORMS = {
     "pointer query, ego": ActorConfig(away="removed"),
     "the same, agents away flagged (default)": ActorConfig(),
     "removed, depth 2": ActorConfig(away="removed", depth=2),
-    "+ task statistics": ActorConfig(context="statistics", away="removed"),
-    "+ task pointer": ActorConfig(context="pointer", away="removed"),
+    "removed, + task statistics": ActorConfig(context="statistics", away="removed"),
+    "removed, + task pointer": ActorConfig(context="pointer", away="removed"),
     "task pointer, agents away flagged": ActorConfig(context="pointer"),
-    "task pointer, depth 2": ActorConfig(context="pointer", away="removed", depth=2),
-    "task pointer, two heads": ActorConfig(context="pointer", away="removed", heads=2),
-    "task pointer, dot scores": ActorConfig(
+    "task pointer, removed, depth 2": ActorConfig(
+        context="pointer", away="removed", depth=2
+    ),
+    "task pointer, removed, two heads": ActorConfig(
+        context="pointer", away="removed", heads=2
+    ),
+    "task pointer, removed, dot scores": ActorConfig(
         context="pointer", away="removed", scorer="dot"
     ),
 }

@@ -78,6 +78,7 @@ def test_sections_show_what_the_store_holds(found):
         "Against the given policies",
         "Zero-shot: from 2×3 to 3×3",
         "Ablation",
+        "Ablation tested",
         "Ablation, zero-shot: from 2×3 to 3×3",
         "What each switch buys",
         "One policy for all: native setups",
@@ -114,6 +115,13 @@ def test_sections_show_what_the_store_holds(found):
     assert row.entries[0].bold
     ablation = made["Ablation"].report.tables[0].sections[0]
     assert [row.label for row in ablation] == ["mlp+add (2)", "mlp+dot (2)"]
+    (row,) = made["Ablation tested"].report.tables[0].sections[0]
+    assert row.label == "mlp+add over mlp+dot"
+    # Made by the same draws around 50 and 30, so only the trainings' means err.
+    error = (2 * stats.sem(means) ** 2) ** 0.5
+    p = 2 * stats.t.sf(20 / error, 2)
+    assert row.entries[0].text == f"+20.00, {p:.3f}"
+    assert row.entries[0].bold == (p < 0.01)
 
 
 def test_rows_say_how_few_trainings_a_setup_may_have(found):

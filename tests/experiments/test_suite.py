@@ -17,8 +17,7 @@ def test_every_cell_of_the_papers_tables_is_there_once():
     cells = suite.cells(("given", "methods", "ablation"), BOTH, seeds=5)
     given = [cell for cell in cells if not cell.trained_on]
     assert len(given) == 5 * 12 * 2
-    # PLATO itself is the ablation's mlp+add: four methods and three more
-    # forms.
+    # PLATO itself is the ablation's mlp+add: four methods and three more forms.
     assert len(cells) - len(given) == 7 * 12 * 5 * 2
     assert len({cell.fingerprint for cell in cells}) == len(cells)
     assert len({cell.key for cell in cells}) == len(cells)

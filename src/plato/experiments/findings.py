@@ -135,6 +135,31 @@ def against_given(comparison: Comparison) -> Report | None:
     return Report((table,), f"{comparison.protocol.name} protocol", note)
 
 
+def first_over_others(comparison: Comparison) -> Report | None:
+    """The first trained row against each of the others, over trainings and episodes."""
+    if comparison.protocol.name != "field" or len(comparison.trained) < 2:
+        return None
+    first, *others = comparison.trained
+
+    def entry(other: str, setup: str) -> Entry:
+        test = _test(comparison, first, other, setup)
+        return Entry(f"{test.difference:+z.2f}, {_p(test.p)}", _sure(test))
+
+    rows = tuple(
+        Row(f"{first} over {o}", tuple(entry(o, s) for s in comparison.setups))
+        for o in others
+    )
+    span = f"{comparison.protocol.seeds.start}–{comparison.protocol.seeds.stop - 1}"
+    note = (
+        f"Difference of mean returns, and p of a two-sided t-test, each for itself, "
+        f"whose error is that over the trainings of both rows and that over seeds "
+        f"{span} together, with Welch's degrees of freedom. Bold: better, with "
+        f"p < {SURE}."
+    )
+    table = Table("return, difference and p", _columns(comparison.setups), (rows,))
+    return Report((table,), "field protocol", note)
+
+
 def _over_trainings(
     comparison: Comparison, ours: str, theirs: str, setup: str
 ) -> Entry:

@@ -14,6 +14,7 @@ from plato.evaluation.protocols import Protocol
 from plato.experiments import suite
 from plato.experiments.findings import (
     against_given,
+    first_over_others,
     openness_events,
     shares_of_optimum,
     significant_best,
@@ -55,9 +56,15 @@ def sections(found: Sequence[Done], protocol: Protocol) -> list[Section]:
         *_of(native),
         _beside_planner(specialists, protocol),
         *_transfers(specialists, protocol, "methods", "main"),
-        _native(_renamed(specialists), protocol, "ablation", "Ablation", "ablation"),
+        ablation := _native(
+            _renamed(specialists), protocol, "ablation", "Ablation", "ablation"
+        ),
+        *_tested("Ablation tested", ablation),
         *_transfers(_renamed(specialists), protocol, "ablation", "ablation"),
-        _native(specialists, protocol, "switches", "What each switch buys", None),
+        forms := _native(
+            specialists, protocol, "switches", "What each switch buys", None
+        ),
+        *_tested("Each form tested", forms),
         *_generalist(own, protocol),
     ]
     return [section for section in made if section is not None]
@@ -73,7 +80,16 @@ def _of(native: Section | None) -> list[Section]:
         "Against the given policies": against_given(native.comparison),
         "Openness events": openness_events(native.comparison),
     }
-    return [Section(title, "", made) for title, made in made.items() if made]
+    found = [Section(title, "", made) for title, made in made.items() if made]
+    return [*found, *_tested("Methods tested", native)]
+
+
+def _tested(title: str, section: Section | None) -> list[Section]:
+    """The first row of a section against each of the others."""
+    if section is None or section.comparison is None:
+        return []
+    made = first_over_others(section.comparison)
+    return [Section(title, "", made)] if made else []
 
 
 def _native(
@@ -160,13 +176,17 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
         if one.cell.row.name == suite.PLATO.name and len(one.cell.trained_on) == 1
     ]
     pair = list(dict.fromkeys(one.cell.row.name for one in general + special))
+    steps = [
+        f"{one[0].cell.steps / 1e6:.3g} million" for one in (general, special) if one
+    ]
     made = [
         _section(
             general + special,
             protocol,
             names=pair,
             title="One policy for all: native setups",
-            text="The generalist is trained on all native setups at once.",
+            text="The generalist is trained on all native setups at once "
+            f"({' steps, each specialist '.join(steps)}).",
             fits=lambda one, setup: setup in one.cell.trained_on,
             setups=suite.NATIVE,
             metrics=("return",),
