@@ -62,9 +62,9 @@ DIFFERENCES = (
     (
         "Settings",
         "DICG, DGN and MOHITO have the settings that the paper tuned, or those of "
-        "their own codes. PLATO's rates, batches and schedules were chosen anew for short "
-        "trainings, on these setups. No row is of a search with one budget for all "
-        "(`plato tune`).",
+        "their own codes. PLATO's rates, batches and schedules were chosen anew for "
+        "short trainings, on these setups. No row is of a search with one budget for "
+        "all (`plato tune`).",
     ),
     (
         "Heuristics",
