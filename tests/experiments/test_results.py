@@ -127,6 +127,22 @@ def test_what_the_page_says_of_transfer(returns):
     assert (round(100 * min(shares)), round(100 * max(shares))) == (-7, 64)
 
 
+def test_what_the_baselines_page_says_of_mohito(returns):
+    page = (ROOT / "docs" / "baselines.md").read_text("utf-8")
+    for row, home in (("MOHITO", True), ("Random", False)):
+        means = [
+            np.mean(list(those.values()))
+            for grid in ("2x3", "3x3")
+            for level in suite.LEVELS
+            if (
+                those := returns[
+                    "field", row, grid if home else None, f"{grid}-{level}"
+                ]
+            )
+        ]
+        assert f"| {row} | {' | '.join(f'{mean:.2f}' for mean in means)} |" in page
+
+
 def test_random_is_nearly_the_papers():
     within = []
     for entry in Store(RESULTS).entries():
