@@ -86,6 +86,19 @@ def test_a_baseline_trains_resumes_and_plays(method, tmp_path, monkeypatch):
     assert any(np.abs(np.asarray(leaf)).sum() > 0 for leaf in jax.tree.leaves(policy))
 
 
+@pytest.mark.parametrize("method", ["dicg", "dgn"])
+def test_a_baseline_trains_with_fewer_slots_than_tasks(method, tmp_path):
+    """Numbers that are none would end the training."""
+    config = config_of(method)
+    config = replace(
+        config,
+        setups=("wildfire-3x3-S3",),
+        fleet=False,
+        networks=replace(config.networks, pad=2),
+    )
+    assert train(RunFolder.create(tmp_path, config))
+
+
 def test_configurations_of_all_methods_are_read_as_they_are_written(tmp_path):
     for method, (networks, learning) in METHODS.items():
         config = TrainConfig(setups=("a",), networks=networks(), learning=learning())
