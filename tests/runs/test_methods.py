@@ -58,7 +58,7 @@ def test_a_baseline_trains_resumes_and_plays(method, tmp_path, monkeypatch):
 
     # Stopped after two updates and begun again: the same policies, bit for bit.
     monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "pause_before_saving", lambda took: 0.0)
     halved = RunFolder.create(tmp_path / "halved", config)
 
     class Killed(BaseException):
