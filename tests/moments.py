@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from plato.game import Observation
-from plato.policies.config import ActorConfig
+from plato.policies.config import PAPER_FORM, ActorConfig
 from plato.policies.pointer import Features
 
 FEATURES = Features(agent=3, task=2, actions=1)
@@ -14,18 +14,30 @@ ROWS = (6, 7)
 
 VARIANTS = [
     ActorConfig(hidden=8),
-    ActorConfig(hidden=8, context="none"),
-    ActorConfig(hidden=8, context="none", scorer="dot", depth=2),
-    ActorConfig(hidden=8, context="none", encoder="lstm", heads=2),
-    ActorConfig(hidden=8, encoder="lstm", scorer="dot", query="statistics"),
-    ActorConfig(hidden=8, context="none", query="statistics", ego=False),
-    ActorConfig(hidden=8, query="statistics", context="statistics"),
-    ActorConfig(hidden=8, context="pointer", heads=2, depth=2),
+    ActorConfig(hidden=8, away="removed"),
+    ActorConfig(hidden=8, scorer="dot", depth=2),
+    ActorConfig(hidden=8, encoder="lstm", heads=2),
+    ActorConfig(hidden=8, **PAPER_FORM),
+    ActorConfig(hidden=8, context="pointer"),
     ActorConfig(hidden=8, context="statistics", ego=False),
-    ActorConfig(hidden=8, away="flagged"),
-    ActorConfig(hidden=8, away="flagged", query="statistics", encoder="lstm"),
+    ActorConfig(
+        hidden=8, query="statistics", context="statistics", scorer="dot", away="removed"
+    ),
+    ActorConfig(
+        hidden=8, encoder="lstm", scorer="dot", query="statistics", context="pointer"
+    ),
+    ActorConfig(hidden=8, encoder="lstm", **{**PAPER_FORM, "context": "statistics"}),
+    ActorConfig(
+        hidden=8,
+        scorer="dot",
+        ego=False,
+        away="removed",
+        context="pointer",
+        heads=2,
+        depth=2,
+    ),
 ]
-"""Every switch of the actor, in as few combinations as show each at work."""
+"""Every two values of the actor's switches together, in few combinations."""
 actor_configs = st.sampled_from(VARIANTS)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import plato
+from golden.write import VARIANTS as GOLDEN_VARIANTS
 from golden.write import moment as golden_moment
 from moments import VARIANTS
 from plato import deploy
@@ -21,6 +22,7 @@ from plato.policies.checkpoint import save_policy
 from plato.policies.config import ActorConfig
 from plato.policies.padded import PaddedShape
 from plato.policies.pointer import Features, PointerActor
+from plato.tensors import read_header
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -60,7 +62,9 @@ def test_any_numbers_of_agents_and_tasks(tmp_path):
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.safetensors")), ids=str)
 def test_checkpoints_of_the_first_release_still_load(path):
-    """And decide as they did when they were written."""
+    """And decide as they did when they were written, by configurations as written."""
+    written = ActorConfig(**read_header(path)["actor"])
+    assert written == GOLDEN_VARIANTS[path.stem]
     expected = json.loads(path.with_suffix(".json").read_text())
     found = load(path).decide(*golden_moment()).probabilities
     np.testing.assert_allclose(found, expected, atol=1e-5)

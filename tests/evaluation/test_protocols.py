@@ -85,6 +85,42 @@ def test_transfer_plays_what_was_chosen_at_home(additive):
     assert away.trained_on == ("wildfire-2x3-S3",)
 
 
+def chosen_by(table: dict[str, list[float]], monkeypatch) -> list[int]:
+    """All updates, best first, when checkpoints have these returns on each setup."""
+
+    def kept(examiner, checkpoint, setup, seeds):
+        return {"return": np.full(len(seeds), table[setup.name][checkpoint.update - 1])}
+
+    monkeypatch.setattr(Examiner, "_play_kept", kept)
+    count = len(next(iter(table.values())))
+    checkpoints = tuple(Checkpoint(u, u, Path("x")) for u in range(1, count + 1))
+    training = Training(tuple(table), 1, count, checkpoints, Path("y"))
+    examiner = Examiner(replace(protocol("field"), chosen=count))
+    assert examiner.score(training, checkpoints[0]) == pytest.approx(
+        np.mean([returns[0] for returns in table.values()])
+    )
+    return [checkpoint.update for checkpoint in examiner.choose(training)]
+
+
+def test_no_setup_drowns_the_others(monkeypatch):
+    """A little of 260 is worth less than half of 8; returns of 0 are no trouble."""
+    home, away, third = HOME.name, AWAY.name, "wildfire-2x3-S2"
+    table = {home: [260.0, 250.0, 240.0], away: [4.0, 8.0, -8.0], third: [0.0] * 3}
+    assert chosen_by(table, monkeypatch) == [2, 1, 3]
+    # Where all are losses, the smaller one is better.
+    assert chosen_by({home: [-9.0, -3.0], away: [-1.0, -1.0]}, monkeypatch) == [2, 1]
+
+
+def test_on_one_setup_the_mean_return_decides(monkeypatch):
+    """However close two are; of equals, the later one."""
+    close = np.nextafter(3.0, 4.0)
+    table = {HOME.name: [1.0, -7.0, close, 3.0, 1.0, 5.0]}
+    assert chosen_by(table, monkeypatch) == [6, 3, 4, 5, 1, 2]
+    random = np.random.default_rng(0).normal(size=40).tolist()
+    expected = sorted(range(1, 41), key=lambda u: random[u - 1], reverse=True)
+    assert chosen_by({HOME.name: random}, monkeypatch) == expected
+
+
 def test_nothing_is_played_twice(additive, monkeypatch):
     played = []
 

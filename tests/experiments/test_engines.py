@@ -101,7 +101,7 @@ def test_a_damaged_result_is_done_again(store, tmp_path):
 
 
 def test_a_training_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "pause_before_saving", lambda took: 0.0)
     monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
 
     class CutOffError(Exception):

@@ -17,12 +17,20 @@ from plato.policies.padded import PaddedShape
 from plato.policies.pointer import Features, PointerActor
 
 HERE = Path(__file__).parent
+# Spelled out, because what was the default when they were written is not any more.
 VARIANTS = {
-    "default": ActorConfig(hidden=8),
+    "default": ActorConfig(hidden=8, away="removed", context="pointer"),
     "paper-form": ActorConfig(
-        hidden=8, query="statistics", ego=False, context="none", scorer="dot"
+        hidden=8,
+        query="statistics",
+        ego=False,
+        away="removed",
+        context="none",
+        scorer="dot",
     ),
-    "lstm": ActorConfig(hidden=8, encoder="lstm", away="flagged", heads=2),
+    "lstm": ActorConfig(
+        hidden=8, encoder="lstm", away="flagged", context="pointer", heads=2
+    ),
 }
 FEATURES = Features(agent=4, task=4, actions=1)
 

@@ -51,9 +51,9 @@ def test_a_replay_memory_keeps_the_latest():
     assert set(np.asarray(young.draw(jax.random.key(2), 50)).tolist()) == {7, 8}
 
 
-def played(epsilon: float = 1.0, **fields):
+def played(epsilon: float = 1.0, shape: PaddedShape = SHAPE, **fields):
     some = games(**fields)
-    learner = create_dgn(CONFIG, NETWORK, SHAPE, some, **KEYS)
+    learner = create_dgn(CONFIG, NETWORK, shape, some, **KEYS)
     player = Explorer(learner.taught.actor, jnp.asarray(epsilon))
     _, experience = rollout(some, player, learner.stage, jax.random.key(3), 12)
     return learner, experience
@@ -117,6 +117,20 @@ def test_exploring_is_legal_and_as_often_as_asked(epsilon):
 
     best = np.asarray(jax.vmap(jax.vmap(act))(experience.observation))
     assert (best == np.asarray(experience.actions)).all() == (epsilon == 0)
+
+
+def test_what_is_cut_off_is_neither_explored_nor_learned():
+    learner, experience = played(shape=replace(SHAPE, pad=1))
+    actor, batch = learner.taught.actor, transitions(experience)
+    known = np.asarray(jax.vmap(actor.known)(batch.observation))
+    offered = np.asarray(jax.vmap(lambda seen: seen.action_mask)(batch.observation))
+    assert (offered & ~known).any()
+    assert not (known & ~offered).any()
+    assert np.take_along_axis(known, np.asarray(batch.actions)[..., None], -1).all()
+    assert (np.asarray(batch.actions) > 0).any()
+    loss, metrics = dgn_loss(CONFIG, actor, batch, actor)
+    assert np.isfinite(float(loss))
+    assert float(metrics["value_loss"]) < 1e3
 
 
 def test_epsilon_falls_after_the_warm_up():

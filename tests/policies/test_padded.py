@@ -154,6 +154,16 @@ def test_every_slot_is_a_legal_action_and_no_option_is_lost(shape, seen):
         np.testing.assert_array_equal(found, expected[: 1 + pad])
 
 
+@given(shapes, moments(away=True))
+def test_an_action_is_known_where_a_slot_stands_for_it(shape, seen):
+    seen = roomy(seen)
+    offered = np.asarray(seen.action_mask)
+    known = look(shape, seen).known(offered.shape[1])
+    np.testing.assert_array_equal(
+        known, offered & (np.cumsum(offered, axis=1) <= 1 + shape.pad)
+    )
+
+
 @given(shapes, moments(away=True), st.integers(0, 2**31))
 def test_values_of_slots_are_values_of_their_actions(shape, seen, seed):
     seen = roomy(seen)

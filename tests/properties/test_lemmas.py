@@ -1,6 +1,8 @@
 """The paper's lemmas and theorems about the actor and the critic, as properties."""
 
 from functools import cache
+from itertools import combinations, product
+from typing import get_args, get_type_hints
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moments import FEATURES, ROWS, actor_configs, moments, rearranged, with_spare_rows
+from moments import (
+    FEATURES,
+    ROWS,
+    VARIANTS,
+    actor_configs,
+    moments,
+    rearranged,
+    with_spare_rows,
+)
 from plato.game import Observation
 from plato.policies.config import ActorConfig
 from plato.policies.critic import GraphCritic
@@ -55,6 +65,21 @@ def policy(config: ActorConfig, seen: Observation) -> np.ndarray:
 @jax.jit
 def values(seen: Observation):
     return jnp.stack([critic(seen) for critic in CRITICS])
+
+
+def test_the_actors_tried_here_show_every_pair_of_switches():
+    """Whatever the defaults are, and none of them twice."""
+    values = {
+        name: (False, True) if kind is bool else get_args(kind)
+        for name, kind in get_type_hints(ActorConfig).items()
+        if kind is not int
+    }
+    for one, other in combinations(values, 2):
+        found = {(getattr(c, one), getattr(c, other)) for c in VARIANTS}
+        assert found == set(product(values[one], values[other])), (one, other)
+    for size in ("heads", "depth"):
+        assert len({getattr(config, size) for config in VARIANTS}) > 1
+    assert len(set(VARIANTS)) == len(VARIANTS)
 
 
 @given(actor_configs, moments(away=True), st.randoms(use_true_random=False))

@@ -58,7 +58,7 @@ def test_a_baseline_trains_resumes_and_plays(method, tmp_path, monkeypatch):
 
     # Stopped after two updates and begun again: the same policies, bit for bit.
     monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "pause_before_saving", lambda took: 0.0)
     halved = RunFolder.create(tmp_path / "halved", config)
 
     class Killed(BaseException):
@@ -84,6 +84,19 @@ def test_a_baseline_trains_resumes_and_plays(method, tmp_path, monkeypatch):
         load_actor(whole.checkpoints(config.runs[0])[-1])
     policy = load_policy(whole.checkpoints(config.runs[0])[-1])
     assert any(np.abs(np.asarray(leaf)).sum() > 0 for leaf in jax.tree.leaves(policy))
+
+
+@pytest.mark.parametrize("method", ["dicg", "dgn"])
+def test_a_baseline_trains_with_fewer_slots_than_tasks(method, tmp_path):
+    """Numbers that are none would end the training."""
+    config = config_of(method)
+    config = replace(
+        config,
+        setups=("wildfire-3x3-S3",),
+        fleet=False,
+        networks=replace(config.networks, pad=2),
+    )
+    assert train(RunFolder.create(tmp_path, config))
 
 
 def test_configurations_of_all_methods_are_read_as_they_are_written(tmp_path):

@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -79,7 +80,7 @@ def test_a_run_leaves_all_that_is_needed(finished):
 @pytest.mark.parametrize("after", [1, 3, 4])
 def test_resume_equals_uninterrupted(finished, tmp_path, monkeypatch, after):
     """Killed at any moment and begun again: the same files, bit for bit."""
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "pause_before_saving", lambda took: 0.0)
     folder = RunFolder.create(tmp_path / "killed", SMALL)
 
     class Killed(BaseException):
@@ -94,6 +95,29 @@ def test_resume_equals_uninterrupted(finished, tmp_path, monkeypatch, after):
         train(folder, kill)
     assert train(folder)
     assert contents(folder) == contents(finished)
+
+
+def test_saving_takes_a_small_part_of_the_time(tmp_path, monkeypatch):
+    """By a clock on which an update takes 40 seconds and a save 3: every 60 or so."""
+    assert loop.pause_before_saving(0.1) == 30.0
+    assert loop.pause_before_saving(60.0) == 1200.0
+    now, saved, advance = 0.0, [], Program.advance
+
+    def tick(*arguments):
+        nonlocal now
+        now += 40.0
+        return advance(*arguments)
+
+    def save(folder, learner, update):
+        nonlocal now
+        now += 3.0
+        saved.append(update)
+
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(Program, "advance", tick)
+    monkeypatch.setattr(RunFolder, "save_state", save)
+    assert train(RunFolder.create(tmp_path / "run", SMALL))
+    assert saved == [1, 3, 5, 6]
 
 
 def test_what_a_killed_process_left_half_written_goes_away(finished, tmp_path):
@@ -119,7 +143,8 @@ def test_sigkill_loses_nothing(finished, tmp_path):
         "import sys; from pathlib import Path\n"
         "from plato.runs import train as loop\n"
         "from plato.runs.folder import RunFolder\n"
-        "loop.SAVE_SECONDS = 0.0; loop.REPORT_SECONDS = 0.0\n"
+        "loop.pause_before_saving = lambda took: 0.0\n"
+        "loop.REPORT_SECONDS = 0.0\n"
         "folder = RunFolder(Path(sys.argv[1]))\n"
         "loop.train(folder, lambda progress: print(progress.update, flush=True))"
     )

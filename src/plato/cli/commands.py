@@ -236,8 +236,8 @@ class Train(CommonSettings):
     """A TOML file of settings (as config.toml of a run); of the other flags only
     --setup and --out are read then."""
     paper_form: bool = False
-    """PLATO as Algorithm 1 is printed: the query from statistics, without one's own
-    features."""
+    """PLATO as Algorithm 1 is printed: the query from statistics of those present,
+    without one's own features or the tasks."""
 
     def run(self) -> int:
         set_up_jax()

@@ -4,6 +4,9 @@ paper   The three best checkpoints of the second half of each training, by mean 
         on the seeds that are reported (200–249), play these seeds.
 field   Trainings are the unit. The best checkpoint of each, by mean return on
         validation seeds that are never reported, plays the reported ones.
+
+Trained across several setups, checkpoints are chosen by the mean over setups of their
+return as a part of the largest there.
 """
 
 from collections.abc import Sequence
@@ -202,20 +205,28 @@ class Examiner:
 
         Never on what they are going to be transferred to. Of equals, the later one.
         """
-
-        def worth(checkpoint: Checkpoint) -> tuple[float, int]:
-            return self.score(training, checkpoint), checkpoint.update
-
         candidates = self.protocol.candidates(training)
+        returns = np.asarray([self._mean_returns(training, c) for c in candidates])
+        share = dict(zip(candidates, shares(returns), strict=True))
+
+        def worth(checkpoint: Checkpoint) -> tuple[float, float, int]:
+            # Dividing may round two returns to one share: their scores still differ.
+            score = self.score(training, checkpoint)
+            return share[checkpoint], score, checkpoint.update
+
         return sorted(candidates, key=worth, reverse=True)[: self.protocol.chosen]
 
     def score(self, training: Training, checkpoint: Checkpoint) -> float:
-        """What a checkpoint is chosen by: its mean return where it was trained."""
-        returns = [
+        """The mean return of a checkpoint where it was trained."""
+        return float(np.mean(self._mean_returns(training, checkpoint)))
+
+    def _mean_returns(self, training: Training, checkpoint: Checkpoint) -> list[float]:
+        """On each of the setups it was trained on, on the seeds that choose."""
+        played = [
             self._play_kept(checkpoint, load_setup(name), self.protocol.choosing)
             for name in training.setups
         ]
-        return float(np.mean([played["return"] for played in returns]))
+        return [float(np.mean(metrics["return"])) for metrics in played]
 
     def _policy(self, contestant: Contestant, setup: Setup) -> Policy[Any]:
         """A given policy; what its name stands for may depend on the setup."""
@@ -270,6 +281,17 @@ class Examiner:
                 f"takes the best {needed}; train with --checkpoints {2 * needed} or "
                 f"more."
             )
+
+
+def shares(
+    returns: Float[np.ndarray, "candidate setup"],
+) -> Float[np.ndarray, " candidate"]:
+    """Each candidate's returns as parts of the largest on their setup; their mean.
+
+    With several setups none drowns the others. Where all returns are 0, so are parts.
+    """
+    largest = np.abs(returns).max(axis=0)
+    return (returns / np.where(largest > 0, largest, 1.0)).mean(axis=1)
 
 
 def _stacked(episodes: Sequence[EpisodeMetrics]) -> Episodes:

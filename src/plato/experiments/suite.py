@@ -112,7 +112,7 @@ def cells(
     known = [row.name for row in in_order()]
     for name in methods:
         if name not in known:
-            rows = ", ".join(map(repr, known))  # names have commas
+            rows = ", ".join(map(repr, known))  # names have spaces
             raise PlatoError(f"There is no row {name!r}; choose from: {rows}.")
     for name in setups:
         if name not in NATIVE:

@@ -1,8 +1,8 @@
 """Several beginnings of one training, and the choice of the one that goes on.
 
 Which convention a team settles on is decided early, by its first weights more than by
-any rate: most lead to good teams, few to the best. The returns tell them apart long
-before a training is over.
+any rate: most lead to good teams, few to the best. On small grids the returns tell them
+apart long before a training is over; on 4×4 hardly.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,11 @@ class Contender(NamedTuple):
     number: Int[Array, " run"]
     """Which of its run's beginnings it is."""
     score: Float[Array, " run"]
-    """Its latest returns; minus infinity before there are any."""
+    """Its latest returns; minus infinity before there are any.
+
+    Of all games alike: across several setups, large returns and short episodes weigh
+    most.
+    """
 
     @classmethod
     def create(cls, learner: Any, number: int, runs: int) -> "Contender":

@@ -99,7 +99,10 @@ def _optimiser(config: DgnLearning) -> optax.GradientTransformation:
 def dgn_loss(
     config: DgnLearning, target: DgnActor, batch: Transition, actor: DgnActor
 ) -> tuple[Float[Array, ""], dict[str, Array]]:
-    """Squared errors of Q-values, and how far relations move from step to step."""
+    """Squared errors of Q-values, and how far relations move from step to step.
+
+    What was done must be known to the network: what is cut off has no Q-value.
+    """
     now = jax.vmap(actor.q_values)(batch.observation)
     taken = jnp.take_along_axis(now.values, batch.actions[..., None], axis=-1)[..., 0]
     ahead = jax.vmap(target.q_values)(batch.following).values.max(axis=-1)

@@ -20,7 +20,10 @@ from plato.policies.policy import Policy
 
 
 class Explorer(eqx.Module):
-    """A policy, but each agent does anything it may with a chance of epsilon."""
+    """A policy, but each agent does anything it may with a chance of epsilon.
+
+    Anything that the policy knows: of what is cut off it has nothing to learn.
+    """
 
     policy: Policy[None]
     epsilon: Float[Array, ""]
@@ -34,8 +37,8 @@ class Explorer(eqx.Module):
         k_whether, k_what = jax.random.split(key)
         best, _ = self.policy.act(key, observation, memory)
         count = best.shape[0]
-        offered = observation.action_mask.astype(jnp.float32)
-        anything = sample(offered, jax.random.uniform(k_what, (count,)))
+        known = self.policy.known(observation).astype(jnp.float32)
+        anything = sample(known, jax.random.uniform(k_what, (count,)))
         strays = jax.random.uniform(k_whether, (count,)) < self.epsilon
         return jnp.where(strays, anything, best), None, None
 

@@ -23,7 +23,7 @@ class ActorConfig:
     paper)."""
     context: Literal["none", "statistics", "pointer"] = "none"
     """What of the tasks it sees joins the query (not in the paper): nothing, their
-    statistics, or what the deciding agent's own key points at among them."""
+    statistics, or what the deciding agent points at among them, by its own features."""
     hidden: int = 128
     """Width of all layers."""
     depth: int = 1

@@ -121,6 +121,11 @@ class DicgActor(Policy[None]):
     def start(self, agents: int) -> None:
         del agents
 
+    def known(self, observation: Observation) -> Bool[Array, "agent choice"]:
+        """What is not cut off."""
+        view = padded_view(self.shape, observation)
+        return view.known(observation.action_mask.shape[1])
+
     def act(
         self, key: PRNGKeyArray, observation: Observation, memory: None
     ) -> tuple[Int[Array, " agent"], None]:

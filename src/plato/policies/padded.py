@@ -79,6 +79,11 @@ class PaddedView(eqx.Module):
         """Which slots each agent may choose; NOOP, in front, always."""
         return (self.actions != NOOP).at[..., 0].set(True)
 
+    def known(self, choices: int) -> Bool[Array, "agent choice"]:
+        """Which of the game's actions have an open slot; NOOP always."""
+        numbers = jnp.arange(choices)[None, None, :]
+        return (self.actions[:, :, None] == numbers).any(axis=1)
+
     def in_game_order(
         self, values: Float[Array, "agent slot"], choices: int
     ) -> Float[Array, "agent choice"]:

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import Any, Generic, TypeVar
 
 import equinox as eqx
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
 from plato.game import Observation
 
@@ -27,6 +27,10 @@ class Policy(eqx.Module, Generic[Memory]):
         self, key: PRNGKeyArray, observation: Observation, memory: Memory
     ) -> tuple[Int[Array, " agent"], Memory]:
         """One action for each agent, and the memory for the next decision."""
+
+    def known(self, observation: Observation) -> Bool[Array, "agent choice"]:
+        """Which actions it can choose at all: what is offered, unless it lacks room."""
+        return observation.action_mask
 
     def act_knowing(
         self, key: PRNGKeyArray, state: Any, observation: Observation, memory: Memory

@@ -18,6 +18,8 @@ from plato.learners.program import Program
 from plato.runs.folder import RunFolder
 
 SAVE_SECONDS = 30.0
+SAVE_SHARE = 0.05
+"""The most of the time that may go into saving, about: some states are gigabytes."""
 REPORT_SECONDS = 0.5
 
 
@@ -53,6 +55,11 @@ def train(folder: RunFolder, report: Report = lambda progress: None) -> bool:
     config = folder.config()
     with folder.held():
         return _train(folder, config, report)
+
+
+def pause_before_saving(took: float) -> float:
+    """Seconds from one save to the next, when the last one took so many."""
+    return max(SAVE_SECONDS, took / SAVE_SHARE)
 
 
 def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
@@ -108,7 +115,8 @@ class _Loop:
             for names in {run.setups for run in program.runs}
         }
         self.update, self.first = update, update
-        self.begun = self.saved = self.reported = time.monotonic()
+        self.begun = self.reported = time.monotonic()
+        self.due = self.begun + pause_before_saving(0.0)
         self.pending: list[dict[str, Any]] = []
         self.returns = np.full(len(program.runs), np.nan)
         updates = program.config.learning.updates
@@ -127,11 +135,16 @@ class _Loop:
             self.flush()
         if self.update in self.kept:
             self._keep_policies(learner)
-        if now - self.saved > SAVE_SECONDS:
+        if now > self.due:
             self.flush()
-            self.folder.save_state(learner, self.update)
-            self.saved = time.monotonic()
+            self._save(learner)
         return learner
+
+    def _save(self, learner: Any) -> None:
+        begun = time.monotonic()
+        self.folder.save_state(learner, self.update)
+        saved = time.monotonic()
+        self.due = saved + pause_before_saving(saved - begun)
 
     def flush(self) -> None:
         """Writes and shows the metrics that have come up since the last time."""
