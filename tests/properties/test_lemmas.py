@@ -238,6 +238,7 @@ def test_only_ego_tells_agents_apart_by_statistics(query):
     )
     config = ActorConfig(query=query, ego=False, context="none", hidden=8)
     actor = build(config)
-    query_rows = actor.encode_query(actor.summary(seen, actor.keys(seen)))
+    # What the query is made from: all that the encoder sees.
+    query_rows = actor.summary(seen, actor.keys(seen))
     same = np.allclose(query_rows[0], query_rows[1], atol=1e-6)
     assert same == (query == "statistics")
