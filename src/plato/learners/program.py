@@ -15,7 +15,8 @@ from jaxtyping import Array, Float
 from plato.domains.setups import Rows, Setup
 from plato.domains.wildfire.maps import laid_anew
 from plato.domains.wildfire.paper_noise import with_paper_noise
-from plato.game import Game, ReplayedNoise, stack
+from plato.errors import PlatoError
+from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
 from plato.learners.beginnings import Contender, best, key_of
 from plato.learners.config import Learning, RunName, TrainConfig
 from plato.learners.methods import Method, method_of
@@ -270,7 +271,10 @@ def _games(
 
     parts = []
     for setup in setups:
-        games = repeated(setup.game(rows))
+        game = setup.game(rows)
+        if not jax.tree.leaves(game):
+            raise PlatoError(f"{setup.name}: {NO_ARRAYS}")
+        games = repeated(game)
         if config.anywhere:
             games = laid_anew(games, setup.config, random)
         if config.noise == "paper":
