@@ -68,6 +68,17 @@ class Setup:
             found.update(np.asarray(leaf).tobytes())
         return found.hexdigest()[:12]
 
+    def form(self, room: Rows) -> tuple[Any, ...]:
+        """The structure and shapes of its arrays, with that room where it can have it.
+
+        Games of one form can be stacked.
+        """
+        import jax
+
+        game = self.game(room if isinstance(self.content, WildfireConfig) else None)
+        leaves = jax.tree.leaves(game)
+        return jax.tree.structure(game), [jax.numpy.shape(leaf) for leaf in leaves]
+
     @property
     def public(self) -> list[bool]:
         """Which features of an agent the others see, when an episode begins."""
