@@ -6,11 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import pytest
 
 import plato
 from command_line import refused, run_plato
-from plato.domains.setups import Rows, load_setup
+from parcels import Parcels
+from plato.domains.setups import Rows, Setup, load_setup
 from plato.learners.config import MappoConfig
 from plato.learners.program import Program
 from plato.runs.folder import RunFolder
@@ -65,6 +69,32 @@ def test_it_is_trained_evaluated_compared_and_resumed(folder: Path) -> None:
     assert "return" in compared.stdout
     again = run_plato(folder, "train", "--resume", run)
     assert again.returncode == 0, again.stderr
+
+
+def test_its_digest_knows_code_and_static_fields(folder: Path) -> None:
+    before = load_setup(f"{folder}/couriers.py:parcels").digest
+    assert load_setup(f"{folder}/couriers.py:parcels").digest == before
+    source = (folder / "couriers.py").read_text()
+    (folder / "couriers.py").write_text(source.replace("carried.sum() * 1.0", "2.0"))
+    assert load_setup(f"{folder}/couriers.py:parcels").digest != before
+
+
+class Tagged(Parcels):
+    tag: Any = eqx.field(static=True)
+
+
+def digest(chance: Any, tag: Any) -> str:
+    return Setup("mine", Tagged(jnp.asarray(chance), jnp.asarray(7), tag)).digest
+
+
+def test_its_digest_is_of_all_that_it_holds() -> None:
+    games = [(0.0, "a"), (0.0, "b"), (0, "a"), ([0.0], "a"), (jax.random.key(0), "a")]
+    assert len({digest(*game) for game in games}) == len(games)
+    # Not of what is new in every process: addresses, and the order of sets.
+    assert digest(0.0, object()) == digest(0.0, object())
+    some, turned = frozenset([0, 8]), frozenset([8, 0])
+    assert str(some) != str(turned)
+    assert digest(0.0, some) == digest(0.0, turned)
 
 
 KEYED = """
