@@ -42,13 +42,13 @@ class KeyedState(eqx.Module):
 class Keyed(Parcels):
     """Parcels that carry a random key along in their state."""
 
-    def initial(self, key):
+    def initial(self, key) -> Any:
         return KeyedState(super().initial(key), key)
 
     def observe(self, state):
         return super().observe(state.inner)
 
-    def transition(self, state, actions, noise):
+    def transition(self, state, actions, noise) -> Any:
         inner, outcome = super().transition(state.inner, actions, noise)
         return KeyedState(inner, jax.random.fold_in(state.key, inner.time)), outcome
 
@@ -60,8 +60,8 @@ def test_a_random_key_in_the_state_passes_the_checker():
 class Static(Parcels):
     """Parcels of which nothing is data."""
 
-    chance: float = eqx.field(static=True)
-    limit: int = eqx.field(static=True)
+    chance: Any = eqx.field(static=True)
+    limit: Any = eqx.field(static=True)
 
     @property
     def horizon(self):
