@@ -272,7 +272,7 @@ def _forms(
     config: TrainConfig, setups: dict[str, Setup], room: Rows
 ) -> dict[str, tuple[Any, ...]]:
     """What setups must have in common to be stacked, given the same room."""
-    forms = {name: setup.form(room) for name, setup in setups.items()}
+    forms = {name: setups[name].form(room) for name in config.setups}
     if config.noise != "paper":
         return forms
     # Its record is as long as an episode.
