@@ -3,6 +3,7 @@
 import errno
 import os
 
+import jax
 import numpy as np
 import pytest
 
@@ -57,3 +58,16 @@ def test_trees_keep_their_shapes(tmp_path):
     for name, array in tree.items():
         assert np.shape(back[name]) == np.shape(array)
         np.testing.assert_array_equal(back[name], array)
+
+
+def test_random_keys_are_kept_with_their_kind(tmp_path):
+    tree = {"own": jax.random.split(jax.random.key(7, impl="rbg"), 3)}
+    write_tree(tmp_path / "tree.safetensors", tree, {"kind": "test"})
+    back = read_tree(tmp_path / "tree.safetensors", jax.eval_shape(lambda: tree))
+    assert back["own"].dtype == tree["own"].dtype
+    np.testing.assert_array_equal(
+        jax.random.key_data(back["own"]), jax.random.key_data(tree["own"])
+    )
+    fewer = {"own": tree["own"][:2]}
+    with pytest.raises(PlatoError, match=r"own should be uint32\[2, 4\], the file has"):
+        read_tree(tmp_path / "tree.safetensors", fewer)

@@ -10,14 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtyping import TypeCheckError
+from jaxtyping import PRNGKeyArray, TypeCheckError
 
 from parcels import Parcels, ParcelState, parcels
 from plato.checking import check_game
-from plato.domains.setups import load_setup
+from plato.domains.setups import Setup, load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
 from plato.game import ReplayedNoise, stack, step_and_reset
+from plato.learners.program import Program
+from small_runs import SMALL
 
 
 def wildfire(name: str = "wildfire-3x3-S3", **fields: Any) -> Wildfire:
@@ -30,6 +32,48 @@ def test_wildfire_passes_the_checker():
 
 def test_a_second_domain_passes_the_checker():
     check_game(parcels())
+
+
+class KeyedState(eqx.Module):
+    inner: ParcelState
+    key: PRNGKeyArray
+
+
+class Keyed(Parcels):
+    """Parcels that carry a random key along in their state."""
+
+    def initial(self, key) -> Any:
+        return KeyedState(super().initial(key), key)
+
+    def observe(self, state):
+        return super().observe(state.inner)
+
+    def transition(self, state, actions, noise) -> Any:
+        inner, outcome = super().transition(state.inner, actions, noise)
+        return KeyedState(inner, jax.random.fold_in(state.key, inner.time)), outcome
+
+
+def test_a_random_key_in_the_state_passes_the_checker():
+    check_game(Keyed(jnp.asarray(0.3), jnp.asarray(7)), steps=10)
+
+
+class Static(Parcels):
+    """Parcels of which nothing is data."""
+
+    chance: Any = eqx.field(static=True)
+    limit: Any = eqx.field(static=True)
+
+    @property
+    def horizon(self):
+        return jnp.asarray(self.limit)
+
+
+def test_a_game_without_arrays_is_refused_before_it_is_trained():
+    game = Static(0.3, 7)
+    with pytest.raises(PlatoError, match=r"Static: the game holds no array.*horizon"):
+        check_game(game, steps=5)
+    with pytest.raises(PlatoError, match="mine: the game holds no array"):
+        Program(replace(SMALL, setups=("mine",)), {"mine": Setup("mine", game)})
 
 
 Broken = Callable[[Parcels, Any], Any]

@@ -56,6 +56,10 @@ def test_without_a_name_it_is_the_setups_own() -> None:
         plato.PlatoError, match=r"for wildfire-5x5.*pretrained:wildfire"
     ):
         meant_by("pretrained", "wildfire-5x5-S1-transfer")
+    shipped = load_setup("wildfire-3x3-S1")
+    edited = replace(shipped, content=replace(shipped.config, max_steps=9))
+    with pytest.raises(plato.PlatoError, match="was trained for this game; name one"):
+        named_policy("pretrained", edited)
     chosen = meant_by("pretrained:wildfire-2x3-S2", "wildfire-3x3-S1")
     assert chosen.stem == "wildfire-2x3-S2"
 

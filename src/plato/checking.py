@@ -13,8 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from plato.errors import PlatoError
-from plato.game import NOOP, Game, Observation, Outcome, step_and_reset
+from plato.game import NO_ARRAYS, NOOP, Game, Observation, Outcome, step_and_reset
 from plato.policies.rules import RulePolicy, uniform
+from plato.tensors import numbers
 
 
 def check_game(game: Game[Any, Any], *, steps: int = 200, seed: int = 0) -> None:
@@ -40,6 +41,8 @@ def _check_forms(game: Game[Any, Any], key: Any) -> Iterator[str]:
     """Shapes and types, found by tracing alone."""
     agents = game.capacity.agents
     nobody = jnp.zeros(agents, jnp.int32)
+    if not jax.tree.leaves(game):
+        yield NO_ARRAYS
     if jnp.shape(game.roster) != (agents,):
         yield f"roster has the shape {jnp.shape(game.roster)}, not ({agents},)."
     state, first = jax.eval_shape(game.reset, key)
@@ -232,7 +235,7 @@ def _signature(tree: Any) -> dict[str, str]:
 
 
 def _copies(tree: Any) -> list[np.ndarray]:
-    return [np.array(leaf) for leaf in jax.tree.leaves(tree)]
+    return [np.array(numbers(leaf)) for leaf in jax.tree.leaves(tree)]
 
 
 def _equal(a: list[np.ndarray], b: list[np.ndarray], tolerance: float = 0.0) -> bool:

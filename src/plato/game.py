@@ -31,6 +31,13 @@ NOOP = 0
 """The action that is always there; task-action (x, a) is 1 + x * actions + a."""
 
 
+NO_ARRAYS = (
+    "the game holds no array, so a batch of it cannot be trained; keep one of its "
+    "numbers, its horizon for one, in a field that is a JAX array."
+)
+"""Said of a game of which all is static."""
+
+
 class Capacity(NamedTuple):
     """How many rows the arrays of a game have. The only static thing about it."""
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save
@@ -19,7 +20,7 @@ def write_tree(path: Path, tree: Any, header: dict[str, Any]) -> None:
     """Writes all arrays of a pytree under their paths in it, whole or not at all."""
     tensors = {
         name: np.asarray(leaf, order="C")
-        for name, leaf in named_leaves(jax.device_get(tree))
+        for name, leaf in named_leaves(jax.device_get(jax.tree.map(numbers, tree)))
     }
     metadata = {"plato": json.dumps(header)}
     write_bytes(path, save(tensors, metadata=metadata))
@@ -44,21 +45,39 @@ def read_tree(path: Path, like: Tree) -> Tree:
     tensors = load_file(path)
     leaves = []
     for name, leaf in named_leaves(like):
-        found = tensors.pop(name, None)
+        found, like_key = tensors.pop(name, None), is_key(leaf)
+        form = jax.eval_shape(jax.random.key_data, leaf) if like_key else leaf
         if found is not None and found.dtype == np.float16:
-            found = found.astype(leaf.dtype)  # kept in half the bytes: see `halved`
-        if found is None or found.shape != leaf.shape or found.dtype != leaf.dtype:
+            found = found.astype(form.dtype)  # kept in half the bytes: see `halved`
+        if found is None or found.shape != form.shape or found.dtype != form.dtype:
             has = "nothing" if found is None else f"{found.dtype}{list(found.shape)}"
             raise PlatoError(
                 f"{path}: is of another architecture: {name} should be "
-                f"{leaf.dtype}{list(leaf.shape)}, the file has {has}."
+                f"{form.dtype}{list(form.shape)}, the file has {has}."
             )
-        leaves.append(found)
+        leaves.append(_key(found, leaf.dtype) if like_key else found)
     if tensors:
         raise PlatoError(
             f"{path}: is of another architecture: {next(iter(tensors))} has no place."
         )
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def is_key(leaf: Any) -> bool:
+    """Whether an array is of random keys, which neither files nor NumPy know."""
+    typed = isinstance(leaf, jax.Array | jax.ShapeDtypeStruct)
+    return typed and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def numbers(leaf: Any) -> Any:
+    """An array as it is; of random keys, the numbers that they are made of."""
+    return jax.random.key_data(leaf) if is_key(leaf) else leaf
+
+
+def _key(found: np.ndarray, dtype: Any) -> jax.Array:
+    """Random keys of a kind, from their numbers."""
+    impl = jax.random.key_impl(jnp.empty((), dtype))
+    return jax.random.wrap_key_data(jnp.asarray(found), impl=impl)
 
 
 def halved(tree: Tree) -> Tree:

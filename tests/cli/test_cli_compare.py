@@ -3,10 +3,12 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
 from command_line import refused
+from plato.domains.setups import load_setup, write_setup
 from small_runs import trained
 
 RULES = ("--policy", "weakest", "--policy", "noop")
@@ -88,6 +90,10 @@ def test_what_cannot_be_compared_is_refused(plato, additive, other, tmp_path):
     refused(plato("compare", *RULES, *HERE, "--metric", "score"), "'score'", "putouts")
     refused(plato("compare", "--policy", "best", *HERE), "'best'", "weakest")
     refused(plato("compare", *RULES, "--setup", "x"), "'x'", "plato setups")
+    edited = replace(load_setup("wildfire-2x3-S3").config, max_steps=9)
+    write_setup(tmp_path / "wildfire-2x3-S3.toml", edited)
+    twice = (*HERE, "--setup", "wildfire-2x3-S3.toml")
+    refused(plato("compare", *RULES, *twice), "Two different setups are called")
     refused(plato("compare", additive, *HERE, "--zero-shot"), "not both")
     refused(plato("compare", *RULES, *HERE, "--seed", 10**6), "never reported")
     refused(plato("compare", *RULES, *HERE, "--episodes", 0), "episodes")

@@ -1,13 +1,25 @@
 """Games of one's own go through the same commands as wildfire."""
 
 import json
+import signal
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import pytest
 
 import plato
 from command_line import refused, run_plato
-from plato.domains.setups import Rows, load_setup
+from parcels import Parcels
+from plato.domains.setups import Rows, Setup, load_setup
+from plato.learners.config import MappoConfig
+from plato.learners.program import Program
+from plato.runs.folder import RunFolder
+from plato.runs.train import train
+from small_runs import SMALL
 
 TESTS = Path(__file__).parents[1]
 SHORT = ["--games", 4, "--steps", 8, "--updates", 2]
@@ -57,6 +69,76 @@ def test_it_is_trained_evaluated_compared_and_resumed(folder: Path) -> None:
     assert "return" in compared.stdout
     again = run_plato(folder, "train", "--resume", run)
     assert again.returncode == 0, again.stderr
+
+
+def test_its_digest_knows_code_and_static_fields(folder: Path) -> None:
+    before = load_setup(f"{folder}/couriers.py:parcels").digest
+    assert load_setup(f"{folder}/couriers.py:parcels").digest == before
+    source = (folder / "couriers.py").read_text()
+    (folder / "couriers.py").write_text(source.replace("carried.sum() * 1.0", "2.0"))
+    assert load_setup(f"{folder}/couriers.py:parcels").digest != before
+
+
+class Tagged(Parcels):
+    tag: Any = eqx.field(static=True)
+
+
+def digest(chance: Any, tag: Any) -> str:
+    return Setup("mine", Tagged(jnp.asarray(chance), jnp.asarray(7), tag)).digest
+
+
+def test_its_digest_is_of_all_that_it_holds() -> None:
+    games = [(0.0, "a"), (0.0, "b"), (0, "a"), ([0.0], "a"), (jax.random.key(0), "a")]
+    assert len({digest(*game) for game in games}) == len(games)
+    # Not of what is new in every process: addresses, and the order of sets.
+    assert digest(0.0, object()) == digest(0.0, object())
+    some, turned = frozenset([0, 8]), frozenset([8, 0])
+    assert str(some) != str(turned)
+    assert digest(0.0, some) == digest(0.0, turned)
+
+
+KEYED = """
+import jax
+from parcels import Parcels, parcels
+
+class Keyed(Parcels):
+    def initial(self, key):
+        return super().initial(key), key
+
+    def observe(self, state):
+        return super().observe(state[0])
+
+    def transition(self, state, actions, noise):
+        inner, outcome = super().transition(state[0], actions, noise)
+        return (inner, jax.random.fold_in(state[1], 0)), outcome
+
+def game():
+    return Keyed(parcels().chance, parcels().limit)
+"""
+
+
+def test_a_game_with_random_keys_in_its_state_is_saved_and_resumed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "keyed.py").write_text(KEYED)
+    learning = MappoConfig(games=4, steps=8, updates=2, epochs=1, minibatches=2)
+    config = replace(SMALL, setups=(f"{folder}/keyed.py:game",), learning=learning)
+    whole = RunFolder.create(folder / "whole", config)
+    assert train(whole)
+    cut = RunFolder.create(folder / "cut", config)
+    step = Program.advance
+
+    def stop(self: Program, learners: Any, update: int) -> Any:
+        done = step(self, learners, update)
+        signal.raise_signal(signal.SIGINT)
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Program, "advance", stop)
+        assert not train(cut)
+    assert train(cut)
+    paths = [run.checkpoints(config.runs[0])[-1] for run in (whole, cut)]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_what_belongs_to_wildfire_is_refused_in_words(folder: Path) -> None:

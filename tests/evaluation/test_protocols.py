@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plato.domains.setups import load_setup
+from plato.domains.setups import Setup, load_setup
 from plato.errors import PlatoError
 from plato.evaluation import protocols
+from plato.evaluation.comparison import compare
 from plato.evaluation.contestants import (
     Checkpoint,
     Contestant,
@@ -20,6 +21,7 @@ from plato.evaluation.contestants import (
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.named import named_policy
 from plato.evaluation.protocols import VALIDATION, Examiner, protocol
+from plato.files import write_json
 from plato.runs.trainings import contestants_of, trainings
 
 HOME = load_setup("wildfire-2x3-S3")
@@ -222,6 +224,10 @@ def training(*setups: str, seed: int = 1) -> Training:
     return Training(setups, seed, 10, (Checkpoint(10, 10, Path("x")),), Path("y"))
 
 
+def named(name: str) -> Setup:
+    return replace(HOME, name=name)
+
+
 def test_who_plays_a_setup():
     method = Contestant(
         "m",
@@ -231,15 +237,53 @@ def test_who_plays_a_setup():
             training("wildfire-2x3-S3"),
         ),
     )
-    assert len(method.trainings_for("wildfire-2x3-S2")) == 2
+    assert len(method.trainings_for(named("wildfire-2x3-S2"))) == 2
     # Transfer goes by the degree of openness …
-    assert len(method.trainings_for("wildfire-4x4-S3-transfer")) == 1
+    assert len(method.trainings_for(named("wildfire-4x4-S3-transfer"))) == 1
     # … and is refused where that does not decide.
     with pytest.raises(PlatoError, match=r"m: has trainings on .*S0 is open"):
-        method.trainings_for("wildfire-3x3-S0")
+        method.trainings_for(named("wildfire-3x3-S0"))
     alone = Contestant("n", (training("wildfire-2x3-S2"),))
-    assert len(alone.trainings_for("wildfire-3x3-S0")) == 1
-    assert len(alone.trainings_for("mine")) == 1
+    assert len(alone.trainings_for(named("wildfire-3x3-S0"))) == 1
+    assert len(alone.trainings_for(named("mine"))) == 1
+
+
+def test_two_games_of_one_name_are_two():
+    here = replace(training("a/town.toml"), digests=(named("town").digest,))
+    there = replace(training("b/town.toml"), digests=("another",))
+    older = training("town.toml", seed=2)
+    both = Contestant("m", (here, there, older))
+    assert both.trainings_for(named("town")) == (here, older)
+    with pytest.raises(PlatoError, match=r"trainings on town, town, .* mine is open"):
+        Contestant("m", (here, there)).trainings_for(named("mine"))
+    assert Contestant("n", (there,)).trainings_for(named("town")) == (there,)
+    assert here.was_on(named("town"))
+    assert not there.was_on(named("town"))
+
+
+def test_an_edited_setup_is_another_game(additive, tmp_path):
+    edited = Setup(HOME.name, replace(HOME.config, max_steps=20))
+    examiner = Examiner(protocol("paper", episodes=3))
+    (method,) = contestants_of([str(additive)])
+    examiner.check([method], [edited])
+    away = examiner.result(method, edited)
+    assert away.zero_shot
+    assert not examiner.result(method, HOME).zero_shot
+    # It was not what choosing the checkpoints at home had played before.
+    played = away.played[0]
+    path = method.trainings[0].checkpoints[played.updates[0] - 1].path
+    alone = returns(path, edited, "paper", 200, 3)
+    np.testing.assert_array_equal(played.metrics["return"][0], alone)
+    with pytest.raises(PlatoError, match=r"Two different setups are called 'wildfire-"):
+        compare([method], [HOME, edited], examiner)
+    copy = shutil.copytree(additive, tmp_path / "copy")
+    write_json(copy / "games.json", {HOME.name: edited.digest})
+    with pytest.raises(PlatoError, match=r"2x3-S3: is not the game that .*copy was"):
+        examiner.check(contestants_of([str(copy)]), [HOME])
+    # Runs of older versions noted no more than the name.
+    (copy / "games.json").unlink()
+    (older,) = contestants_of([str(copy)])
+    assert not examiner.result(older, edited).zero_shot
 
 
 def test_where_methods_meet():
@@ -251,6 +295,9 @@ def test_where_methods_meet():
     assert common_setups([both]) == ["wildfire-2x3-S2", "wildfire-2x3-S3"]
     with pytest.raises(PlatoError, match=r"no setup in common \(a: .*; c: .*--setup"):
         common_setups([both, other])
+    edited = Contestant("e", (replace(one.trainings[0], digests=("another",)),))
+    with pytest.raises(PlatoError, match="no setup in common"):
+        common_setups([one, edited])
     with pytest.raises(PlatoError, match="at least one run, or a --setup"):
         common_setups([rule])
     assert transfer_setups([one, other]) == [

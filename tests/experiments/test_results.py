@@ -117,8 +117,13 @@ def test_what_the_page_says_of_single_trainings(returns):
 
 
 def test_what_the_page_says_of_transfer(returns):
+    def optimum(setup: str) -> float:
+        known = known_optimum(load_setup(f"wildfire-{setup}"))
+        assert known is not None
+        return known
+
     shares = [
-        np.mean(list(those.values())) / known_optimum(load_setup(f"wildfire-{setup}"))
+        np.mean(list(those.values())) / optimum(setup)
         for (protocol, row, _, setup), those in returns.items()
         if protocol == "field" and row in ("PLATO", "DICG", "DGN")
         if setup.endswith("transfer") and "S0" not in setup

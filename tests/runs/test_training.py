@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import plato
-from plato.domains.setups import Rows
+from plato.domains.setups import Rows, Setup
 from plato.errors import PlatoError
 from plato.learners.config import MappoConfig, TrainConfig
 from plato.learners.program import Program, grouped
@@ -238,8 +238,11 @@ def test_games_anywhere_have_maps_of_their_own():
 
 def test_runs_that_differ_in_size_have_programs_of_their_own():
     sizes = [Rows(3, 2), Rows(6, 6), Rows(3, 4), Rows(6, 6)]
-    assert grouped(sizes) == [[1, 3], [0, 2]]
-    assert grouped([Rows(3, 4)]) == [[0]]
+    assert grouped(sizes, "aaaa") == [[1, 3], [0, 2]]
+    assert grouped([Rows(3, 4)], "a") == [[0]]
+    # What differs in more than rows does not go together, whatever comes between.
+    assert grouped(sizes, "abaa") == [[1], [3], [0, 2]]
+    assert grouped([Rows(3, 4)] * 4, "abab") == [[0, 2], [1, 3]]
     setups = ("wildfire-2x3-S3", "wildfire-4x4-S1", "wildfire-3x3-S1")
     loaded = {name: plato.load_setup(name) for name in setups}
     fleet = Program(replace(SMALL, setups=setups, fleet=True, seeds=1), loaded)
@@ -259,6 +262,36 @@ def test_runs_that_differ_in_size_have_programs_of_their_own():
     best = int(np.argmax([contender.score[0] for contender in learners[0]]))
     noops = learners[0][best].learner.networks.actor.noop
     np.testing.assert_array_equal(first.noop, noops[0])
+
+
+def test_setups_whose_arrays_differ_are_trained_apart_alone():
+    home = plato.load_setup("wildfire-2x3-S3")
+    agent = replace(
+        home.config.agent,
+        possible_capacities=(1.0, 2.0, 3.0, 4.0),
+        capacity_probabilities=(0.0, 1.0, 0.0, 0.0),
+    )
+    loaded = {
+        "home": home,
+        "tanks": Setup("tanks", replace(home.config, agent=agent)),
+        "long": Setup("long", replace(home.config, max_steps=60)),
+    }
+    fleet = replace(SMALL, setups=("home", "tanks"), fleet=True, seeds=2)
+    groups = Program(fleet, loaded).groups
+    assert [[run.setups[0] for run in group.runs] for group in groups] == [
+        ["home", "home"],
+        ["tanks", "tanks"],
+    ]
+    with pytest.raises(
+        PlatoError,
+        match=r"2x3-S3 and tanks cannot .* rules\.tanks \(\[3\] and \[4\]\).*--fleet",
+    ):
+        Program(replace(fleet, fleet=False), loaded)
+    noisy = replace(fleet, setups=("home", "long"), noise="paper", seeds=1)
+    assert len(Program(noisy, loaded).groups) == 2
+    assert len(Program(replace(noisy, noise="independent"), loaded).groups) == 1
+    with pytest.raises(PlatoError, match=r"record\.field .*--fleet"):
+        Program(replace(noisy, fleet=False), loaded)
 
 
 def test_training_under_the_papers_noise():

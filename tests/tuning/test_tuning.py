@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from plato.configuration import read_toml
-from plato.domains.setups import load_setup
+from plato.domains.setups import load_setup, write_setup
 from plato.errors import PlatoError
 from plato.learners.baseline_configs import DicgLearning
 from plato.learners.config import METHODS, TrainConfig
@@ -194,6 +194,19 @@ def test_trials_that_break_down_count_and_are_not_the_best(tmp_path, monkeypatch
     standing = search(Plan(method="dgn"), tmp_path, 4, together=1)
     assert standing.done == 4
     assert standing.best == 0.0
+
+
+def test_a_search_does_not_go_on_with_another_game(asked, tmp_path):
+    path, shipped = tmp_path / "town.toml", load_setup(SETUP).config
+    write_setup(path, shipped)
+    plan, folder = Plan(method="dicg", setup=str(path)), tmp_path / "study"
+    search(plan, folder, 1)
+    fire = replace(shipped.fire, intensity_increase_probability=0.5)
+    write_setup(path, replace(shipped, fire=fire))
+    with pytest.raises(PlatoError, match=r"town\.toml: is not the game that .*study"):
+        search(plan, folder, 2)
+    write_setup(path, replace(shipped, description="in other words"))
+    assert search(plan, folder, 2).done == 2
 
 
 def test_what_cannot_be_searched_is_refused(asked, tmp_path, monkeypatch):

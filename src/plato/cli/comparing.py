@@ -117,7 +117,7 @@ class Compare:
         return contestants_of(self.runs) + given
 
     def _setups(self, contestants: "list[Contestant]") -> "list[Setup]":
-        from plato.domains.setups import load_setup
+        from plato.domains.setups import distinct, load_setup
         from plato.evaluation.contestants import common_setups, transfer_setups
 
         if self.zero_shot and self.setup:
@@ -126,8 +126,7 @@ class Compare:
             names = transfer_setups(contestants)
         else:
             names = list(self.setup) or common_setups(contestants)
-        setups = {setup.name: setup for setup in map(load_setup, names)}
-        return list(setups.values())
+        return distinct([load_setup(name) for name in names])
 
     def _show(
         self,

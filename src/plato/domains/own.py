@@ -1,6 +1,7 @@
 """Games of one's own in Python: `couriers.py:rush_hour`, `couriers:rush_hour`."""
 
 import hashlib
+import re
 import sys
 from functools import cache
 from importlib import import_module
@@ -9,8 +10,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import jax
+import numpy as np
+
 from plato.errors import PlatoError
 from plato.game import Game
+from plato.tensors import numbers
 
 
 def own_game(name: str) -> Game[Any, Any]:
@@ -34,6 +39,26 @@ def own_game(name: str) -> Game[Any, Any]:
             f"function that makes one."
         )
     return found
+
+
+def own_digest(game: Game[Any, Any]) -> str:
+    """The same for the same numbers, static fields and file of code."""
+    found = hashlib.sha256(_text(jax.tree.structure(game)).encode())
+    for leaf in map(numbers, jax.tree.leaves(game)):
+        array = np.asarray(leaf)
+        found.update(f"{array.dtype}{array.shape}".encode())
+        found.update(array.tobytes())
+    file = getattr(sys.modules.get(type(game).__module__), "__file__", None)
+    if file is not None:  # none for what was typed at a prompt
+        found.update(Path(file).read_bytes())
+    return found.hexdigest()[:12]
+
+
+def _text(value: Any) -> str:
+    """How a value is written, without what differs from process to process: where
+    objects lie in memory, and the order of sets."""
+    text = re.sub(r" at 0x[0-9a-f]+", "", str(value))
+    return re.sub(r"\{[^{}]*\}", lambda m: str(sorted(m[0][1:-1].split(", "))), text)
 
 
 def _from_file(where: str) -> ModuleType:

@@ -55,18 +55,28 @@ class Setup:
 
     @property
     def digest(self) -> str:
-        """The same for what is the same game, whatever it is called."""
+        """The same for what is the same game, whatever it is called.
+
+        Of a game of one's own, its code is part.
+        """
         if isinstance(self.content, WildfireConfig):
             words = {"description": None, "evidence": None}
             text = json.dumps(to_mapping(self.content) | words, sort_keys=True)
             return hashlib.sha256(text.encode()).hexdigest()[:12]
-        import jax
-        import numpy as np
+        from plato.domains.own import own_digest
 
-        found = hashlib.sha256(type(self.content).__qualname__.encode())
-        for leaf in jax.tree.leaves(self.content):
-            found.update(np.asarray(leaf).tobytes())
-        return found.hexdigest()[:12]
+        return own_digest(self.content)
+
+    def form(self, room: Rows) -> tuple[Any, ...]:
+        """The structure and shapes of its arrays, with that room where it can have it.
+
+        Games of one form can be stacked.
+        """
+        import jax
+
+        game = self.game(room if isinstance(self.content, WildfireConfig) else None)
+        leaves = jax.tree.leaves(game)
+        return jax.tree.structure(game), [jax.numpy.shape(leaf) for leaf in leaves]
 
     @property
     def public(self) -> list[bool]:
@@ -75,6 +85,12 @@ class Setup:
 
         first = jax.jit(lambda game: game.reset(jax.random.key(0))[1].public)
         return first(self.game()).tolist()
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it comes with the package: by what it is, not by its name alone."""
+        named = self.name in setup_names()
+        return named and load_setup(self.name).digest == self.digest
 
     def game(self, rows: Rows | None = None) -> "Game[Any, Any]":
         """The game, with more room than it needs where that is asked for."""
@@ -122,6 +138,18 @@ def setup_name(setup: str | Path) -> str:
     if path.suffix == ".toml":
         return path.stem
     return path.name.replace(".py:", ":") if ":" in path.name else str(setup)
+
+
+def distinct(setups: Sequence[Setup]) -> list[Setup]:
+    """Each setup once; refused where two games go by one name."""
+    found: dict[str, Setup] = {}
+    for setup in setups:
+        if found.setdefault(setup.name, setup).digest != setup.digest:
+            raise PlatoError(
+                f"Two different setups are called {setup.name!r}; rename the file of "
+                f"one, for results go by these names."
+            )
+    return list(found.values())
 
 
 def public_in_all(setups: Sequence[Setup]) -> list[bool]:

@@ -8,7 +8,7 @@ from typing import runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from plato.domains.setups import Setup
+from plato.domains.setups import Setup, distinct
 from plato.errors import PlatoError
 from plato.evaluation.aggregates import (
     STATISTICS,
@@ -144,6 +144,7 @@ def compare(
     report: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
     """Plays everything and compares it; `report` hears what is being played."""
+    setups = distinct(setups)
     names = tuple(contestant.name for contestant in contestants)
     asked = check_metrics(metrics)
     for name in names:

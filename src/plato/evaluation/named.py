@@ -54,7 +54,7 @@ def named_policy(
     if name == ASSIGNMENT:
         return _planner(setup)
     if is_pretrained(name):
-        known = setup.name if isinstance(setup, Setup) else ""
+        known = setup.name if isinstance(setup, Setup) and setup.shipped else ""
         return acting(load_policy(meant_by(name, known)), actions)
     path = Path(name)
     if name != OPTIMAL and path.suffix != ".safetensors" and not path.is_dir():

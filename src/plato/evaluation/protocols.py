@@ -112,11 +112,9 @@ class Result:
     setup: str
     trained_on: tuple[str, ...]
     """Empty for a given policy."""
+    zero_shot: bool
+    """Whether it was trained, but on other games."""
     played: tuple[Played, ...]
-
-    @property
-    def zero_shot(self) -> bool:
-        return bool(self.trained_on) and self.setup not in self.trained_on
 
     def episodes(self, metric: str) -> Float[np.ndarray, " episode"]:
         """Every episode of every policy."""
@@ -152,7 +150,7 @@ class Examiner:
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
         self._played: dict[tuple[Any, ...], EpisodeMetrics] = {}
-        self._given: dict[tuple[str, str], Policy[Any]] = {}
+        self._given: dict[tuple[str, str, str], Policy[Any]] = {}
 
     def check(self, contestants: Sequence[Contestant], setups: Sequence[Setup]) -> None:
         """Refuses what the protocol cannot be applied to, before anything is played."""
@@ -160,7 +158,7 @@ class Examiner:
             for setup in setups:
                 if contestant.policy is not None:
                     self._policy(contestant, setup)
-                trainings = contestant.trainings_for(setup.name)
+                trainings = contestant.trainings_for(setup)
                 if self.protocol.name == "field" and len(trainings) == 1:
                     raise PlatoError(
                         f"{contestant.name}: has one training for {setup.name}, and "
@@ -169,6 +167,7 @@ class Examiner:
                     )
                 for training in trainings:
                     self._check_checkpoints(contestant, training)
+                    _homes(training)
 
     def result(self, contestant: Contestant, setup: Setup) -> Result:
         """The reported episodes of a contestant on a setup."""
@@ -177,10 +176,11 @@ class Examiner:
             policy = self._policy(contestant, setup)
             metrics = self._play(contestant.name, policy, setup, seeds)
             played = (Played(None, (), _stacked([metrics])),)
-            return Result(contestant.name, setup.name, (), played)
-        trainings = contestant.trainings_for(setup.name)
+            return Result(contestant.name, setup.name, (), False, played)
+        trainings = contestant.trainings_for(setup)
         played = tuple(self._played_by(training, setup) for training in trainings)
-        return Result(contestant.name, setup.name, trainings[0].names, played)
+        source, away = trainings[0].names, not trainings[0].was_on(setup)
+        return Result(contestant.name, setup.name, source, away, played)
 
     def curves(self, contestant: Contestant, setup: Setup) -> list[Curve]:
         """The learning curves of a contestant; a given policy has a single point."""
@@ -197,7 +197,7 @@ class Examiner:
                     [self._play_kept(c, setup, seeds) for c in training.checkpoints]
                 ),
             )
-            for training in contestant.trainings_for(setup.name)
+            for training in contestant.trainings_for(setup)
         ]
 
     def choose(self, training: Training) -> list[Checkpoint]:
@@ -223,14 +223,14 @@ class Examiner:
     def _mean_returns(self, training: Training, checkpoint: Checkpoint) -> list[float]:
         """On each of the setups it was trained on, on the seeds that choose."""
         played = [
-            self._play_kept(checkpoint, load_setup(name), self.protocol.choosing)
-            for name in training.setups
+            self._play_kept(checkpoint, home, self.protocol.choosing)
+            for home in _homes(training)
         ]
         return [float(np.mean(metrics["return"])) for metrics in played]
 
     def _policy(self, contestant: Contestant, setup: Setup) -> Policy[Any]:
         """A given policy; what its name stands for may depend on the setup."""
-        key = (contestant.name, setup.name)
+        key = (contestant.name, setup.name, setup.digest)
         if key not in self._given:
             given, actions = contestant.policy, self.protocol.actions
             assert given is not None
@@ -250,7 +250,7 @@ class Examiner:
     def _play_kept(
         self, checkpoint: Checkpoint, setup: Setup, seeds: range
     ) -> EpisodeMetrics:
-        key = (checkpoint.path, setup.name, seeds)
+        key = (checkpoint.path, setup.name, setup.digest, seeds)
         if key not in self._played:
             path, actions = str(checkpoint.path), self.protocol.actions
             policy = named_policy(path, setup, actions=actions)
@@ -260,7 +260,7 @@ class Examiner:
     def _play(
         self, who: Any, policy: Policy[Any], setup: Setup, seeds: range
     ) -> EpisodeMetrics:
-        key = (who, setup.name, seeds)
+        key = (who, setup.name, setup.digest, seeds)
         if key not in self._played:
             result = evaluate(
                 policy,
@@ -292,6 +292,19 @@ def shares(
     """
     largest = np.abs(returns).max(axis=0)
     return (returns / np.where(largest > 0, largest, 1.0)).mean(axis=1)
+
+
+def _homes(training: Training) -> list[Setup]:
+    """What a training was on; refused where a file says something else by now."""
+    homes = [load_setup(setup) for setup in training.setups]
+    for setup, home in zip(training.setups, homes, strict=True):
+        if not training.was_on(home):
+            raise PlatoError(
+                f"{setup}: is not the game that {training.where} was trained on, where "
+                f"its checkpoints are chosen; restore it, and give what is changed "
+                f"another name."
+            )
+    return homes
 
 
 def _stacked(episodes: Sequence[EpisodeMetrics]) -> Episodes:

@@ -65,6 +65,7 @@ def results(
             row,
             setup,
             group[0].cell.trained_on,
+            bool(group[0].cell.trained_on) and setup not in group[0].cell.trained_on,
             tuple(one.played(setup) for one in group),
         )
         for (row, setup), group in by_place.items()

@@ -15,13 +15,15 @@ from jaxtyping import Array, Float
 from plato.domains.setups import Rows, Setup
 from plato.domains.wildfire.maps import laid_anew
 from plato.domains.wildfire.paper_noise import with_paper_noise
-from plato.game import Game, ReplayedNoise, stack
+from plato.errors import PlatoError
+from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
 from plato.learners.beginnings import Contender, best, key_of
 from plato.learners.config import Learning, RunName, TrainConfig
 from plato.learners.methods import Method, method_of
 from plato.policies.padded import PaddedShape
 from plato.policies.policy import Policy
 from plato.seeding import seed_key
+from plato.tensors import named_leaves
 
 Result = TypeVar("Result")
 
@@ -36,9 +38,12 @@ class Program:
     def __init__(self, config: TrainConfig, setups: dict[str, Setup]) -> None:
         self.config = config
         self.runs = config.runs
+        rows = [_rows_of(run, setups) for run in self.runs]
+        forms = _forms(config, setups, _room(rows))
+        kinds = [[forms[name] for name in run.setups] for run in self.runs]
         self.groups = [
             Group(config, setups, [self.runs[i] for i in members])
-            for members in grouped([_rows_of(run, setups) for run in self.runs])
+            for members in grouped(rows, kinds)
         ]
         order = [self.runs.index(run) for group in self.groups for run in group.runs]
         self._place = np.argsort(order)
@@ -217,16 +222,20 @@ MOST_PADDING = 2
 """For how many times its own tasks a run may be given room."""
 
 
-def grouped(rows: Sequence[Rows]) -> list[list[int]]:
-    """Which runs go together: from the largest down, those not much smaller."""
+def grouped(rows: Sequence[Rows], kinds: Sequence[Any]) -> list[list[int]]:
+    """Which runs go together: from the largest down, those not much smaller.
+
+    Only those of one kind can, whose arrays differ in nothing but rows.
+    """
     groups: list[list[int]] = []
     for i in sorted(range(len(rows)), key=lambda i: (-prod(rows[i]), i)):
-        if groups:
-            room = _room([rows[j] for j in [*groups[-1], i]])
+        alike = [group for group in groups if kinds[group[0]] == kinds[i]]
+        if alike:
+            room = _room([rows[j] for j in [*alike[-1], i]])
             fits = room.tasks <= MOST_PADDING * rows[i].tasks
             # Some methods build networks for a number of agents: it must be the same.
             if fits and room.agents == rows[i].agents:
-                groups[-1].append(i)
+                alike[-1].append(i)
                 continue
         groups.append([i])
     return [sorted(group) for group in groups]
@@ -259,6 +268,19 @@ def _rows_of(run: RunName, setups: dict[str, Setup]) -> Rows:
     return _room([setups[name].rows for name in run.setups])
 
 
+def _forms(
+    config: TrainConfig, setups: dict[str, Setup], room: Rows
+) -> dict[str, tuple[Any, ...]]:
+    """What setups must have in common to be stacked, given the same room."""
+    forms = {name: setups[name].form(room) for name in config.setups}
+    if config.noise != "paper":
+        return forms
+    # Its record is as long as an episode.
+    return {
+        name: (*form, setups[name].config.max_steps) for name, form in forms.items()
+    }
+
+
 def _games(
     config: TrainConfig, setups: list[Setup], rows: Rows, seed: int
 ) -> Game[Any, Any]:
@@ -270,11 +292,33 @@ def _games(
 
     parts = []
     for setup in setups:
-        games = repeated(setup.game(rows))
+        game = setup.game(rows)
+        if not jax.tree.leaves(game):
+            raise PlatoError(f"{setup.name}: {NO_ARRAYS}")
+        games = repeated(game)
         if config.anywhere:
             games = laid_anew(games, setup.config, random)
         if config.noise == "paper":
             noisy = with_paper_noise(games, setup.config)
             games = ReplayedNoise(games, repeated(noisy.record))
         parts.append(games)
+        if difference := _difference(parts[0], games):
+            raise PlatoError(
+                f"{setups[0].name} and {setup.name} cannot be trained as one, for they "
+                f"differ in {difference}; make that the same in both, or add --fleet, "
+                f"which trains them apart."
+            )
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+
+
+def _difference(some: Any, others: Any) -> str | None:
+    """What keeps two batches of games from being put together."""
+    if jax.tree.structure(some) != jax.tree.structure(others):
+        return "their class or its static fields"
+    for (name, one), (_, other) in zip(
+        named_leaves(some), named_leaves(others), strict=True
+    ):
+        shapes = [list(leaf.shape[1:]) for leaf in (one, other)]
+        if shapes[0] != shapes[1]:
+            return f"the shape of {name} ({shapes[0]} and {shapes[1]})"
+    return None

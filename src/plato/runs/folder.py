@@ -69,18 +69,22 @@ class RunFolder:
 
     def same_games(self, setups: Mapping[str, Setup]) -> None:
         """Notes what the run plays; later, refuses to go on with anything else."""
-        path = self.path / "games.json"
         found = {name: setup.digest for name, setup in setups.items()}
-        if not path.exists():
-            write_json(path, found)
+        before = self.games()
+        if not before:
+            write_json(self.path / "games.json", found)
             return
-        before = json.loads(path.read_text())
         for name, digest in found.items():
             if before.get(name) != digest:
                 raise PlatoError(
                     f"{name}: is not the game that {self.path} was begun with; restore "
                     f"it, or begin a new run with another --out."
                 )
+
+    def games(self) -> dict[str, str]:
+        """The digest of each setup that it plays; none in a run of an older version."""
+        path = self.path / "games.json"
+        return json.loads(path.read_text()) if path.exists() else {}
 
     def held(self) -> AbstractContextManager[None]:
         """Keeps other processes from training here, and removes what one left half."""

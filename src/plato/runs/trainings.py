@@ -51,7 +51,7 @@ def trainings(path: Path) -> list[Training]:
 
 
 def _training(folder: RunFolder, config: TrainConfig, run: RunName) -> Training:
-    updates = config.learning.updates
+    updates, games = config.learning.updates, folder.games()
     checkpoints = tuple(
         Checkpoint(int(path.stem), config.learning.played(int(path.stem)), path)
         for path in folder.checkpoints(run)
@@ -69,6 +69,7 @@ def _training(folder: RunFolder, config: TrainConfig, run: RunName) -> Training:
         updates=updates,
         checkpoints=checkpoints,
         where=folder.path,
+        digests=tuple(games[setup] for setup in run.setups) if games else (),
     )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plato.configuration import to_toml, whole_number
-from plato.domains.setups import load_setup
+from plato.domains.setups import Setup, load_setup
 from plato.errors import PlatoError
 from plato.files import held, writable, write_text
 from plato.learners.config import MethodName
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import optuna
 
 
+GAME = "game"
+"""Where a study keeps the digest of its setup."""
 CUT = "cut"
 """Where a study keeps the numbers of trials that were killed."""
 
@@ -83,7 +85,7 @@ def search(
     _refuse_what_cannot_be_tried(plan, steps)
     writable(folder / "study.journal")
     with held(folder, "searched"):
-        study = _open(optuna, plan, folder)
+        study = _open(optuna, plan, setup, folder)
         standing = _standing(study, [])
         while (done := len(_finished(study))) < trials:
             # Seeded by what is known already, so that a search that was stopped and
@@ -133,7 +135,7 @@ def _optuna() -> Any:
     return optuna
 
 
-def _open(optuna: Any, plan: Plan, folder: Path) -> "optuna.Study":
+def _open(optuna: Any, plan: Plan, setup: Setup, folder: Path) -> "optuna.Study":
     backend = optuna.storages.journal.JournalFileBackend(str(folder / "study.journal"))
     study = optuna.create_study(
         storage=optuna.storages.JournalStorage(backend),
@@ -149,6 +151,13 @@ def _open(optuna: Any, plan: Plan, folder: Path) -> "optuna.Study":
             f"{folder}: holds a search with other settings ({json.dumps(before)}); "
             f"choose another --out."
         )
+    # A study that was begun by an older version notes the game from now on.
+    if study.user_attrs.get(GAME, setup.digest) != setup.digest:
+        raise PlatoError(
+            f"{plan.setup}: is not the game that {folder} was begun with; restore it, "
+            f"or choose another --out."
+        )
+    study.set_user_attr(GAME, setup.digest)
     states = optuna.trial.TrialState
     for trial in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
         study.set_user_attr(CUT, [*study.user_attrs.get(CUT, []), trial.number])
