@@ -15,7 +15,7 @@ DEMO := runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
 demo: $(VENV)/.installed  ## train PLATO on 3x3 S3 and compare it with the heuristics
 	@begin=$$(date +%s) && \
-	$(BIN)/plato train --setup wildfire-3x3-S3 --out $(DEMO) --updates 190 && \
+	$(BIN)/plato train --setup wildfire-3x3-S3 --out $(DEMO) --updates 150 && \
 	$(BIN)/plato evaluate --setup wildfire-3x3-S3 --out $(DEMO)/evaluation.json \
 		--policy noop --policy random --policy weakest --policy strongest \
 		--policy $(DEMO) && \

@@ -78,8 +78,8 @@ def test_the_demo_is_what_the_makefile_says(tmp_path):
         for found in re.findall(r"\S*bin/plato ([^&\n]*)", whole)
     ]
     assert [command.split()[1] for command in commands] == ["train", "evaluate"]
-    assert "--updates 190" in commands[0]
-    commands[0] = commands[0].replace("--updates 190", SMALL)
+    assert "--updates 150" in commands[0]
+    commands[0] = commands[0].replace("--updates 150", SMALL)
     with contextlib.chdir(tmp_path):
         for command in commands:
             step = shown.Step("Makefile", 0, "command", command)
