@@ -13,7 +13,7 @@ from plato.evaluation.significance import CrossedTest, crossed_test, paired_test
 from plato.experiments.recorded import Done
 
 SURE = 0.01
-"""The level at which a trained row is said to beat a given policy."""
+"""The level at which a trained row is said to beat another, or a given policy."""
 TESTED = ("return", "reward_per_fight", "noop_percent", "burnouts", "putouts")
 """The metrics for which the paper says who is best."""
 EVENTS = ("zero_suppressant", "new_fires")

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 RELU_GAIN = 2**0.5
 
@@ -63,14 +63,6 @@ class LSTMCell(eqx.Module):
         """How much is remembered."""
         return self.gates.weight.shape[1] // 4
 
-    def __call__(
-        self,
-        x: Float[Array, "row in"],
-        hidden: Float[Array, "row hidden"],
-        cell: Float[Array, "row hidden"],
-    ) -> tuple[Float[Array, "row hidden"], Float[Array, "row hidden"]]:
-        return self.step(self.entering(x), hidden, cell)
-
     def entering(self, x: Float[Array, "*row in"]) -> Float[Array, "*row gate"]:
         """What comes to the gates from outside: all that does not wait for the past."""
         size = self.gates.weight.shape[0] - self.hidden
@@ -79,10 +71,11 @@ class LSTMCell(eqx.Module):
     def step(
         self,
         entering: Float[Array, "row gate"],
-        hidden: Float[Array, "row hidden"],
-        cell: Float[Array, "row hidden"],
+        remembered: tuple[Float[Array, "row hidden"], Float[Array, "row hidden"]],
+        kept: Bool[Array, " row"],
     ) -> tuple[Float[Array, "row hidden"], Float[Array, "row hidden"]]:
-        """What is remembered next."""
+        """What is remembered next, of what was by those rows that keep it."""
+        hidden, cell = (jnp.where(kept[:, None], x, 0.0) for x in remembered)
         recurrent = self.gates.weight[-self.hidden :]
         gates = entering + hidden.astype(recurrent.dtype) @ recurrent
         enter, forget, new, leave = jnp.split(gates, 4, axis=1)

@@ -5,9 +5,6 @@ with more agents than were trained, agent n plays with the actor of agent n modu
 their number. How they learn is not here.
 """
 
-from collections.abc import Sequence
-from functools import reduce
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -15,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from plato.game import Observation, how_many
-from plato.masking import pick
+from plato.masking import masked_softmax, pick
 from plato.policies.hypergraph import (
     HYPEREDGE,
     CriticGraph,
@@ -98,32 +95,11 @@ class Attention(eqx.Module):
         heard = np.hstack([np.broadcast_to(common, (len(rows), len(common))), own])
         there = graph.edges[rows[:, None], heard] | (heard == rows[:, None])
         mask = there & graph.valid[rows][:, None] & graph.valid[heard]
-        masks = jnp.split(mask[None], [len(common)], axis=2)
-        of_common, of_own = shared_softmax(scores, masks)
+        weights = jnp.concatenate(scores, axis=2)
+        weights = masked_softmax(weights, jnp.broadcast_to(mask[None], weights.shape))
+        of_common, of_own = jnp.split(weights, [len(common)], axis=2)
         read = jnp.einsum("hij,jho->iho", of_common, shared)
         return read + jnp.einsum("hik,ikho->iho", of_own, near)
-
-
-def shared_softmax(
-    scores: Sequence[Float[Array, "head row _"]],
-    masks: Sequence[Bool[Array, "1 row _"]],
-) -> list[Float[Array, "head row _"]]:
-    """One softmax over the marked of several arrays side by side, which are never put
-    together; all 0 where none is marked."""
-    lowest = jnp.finfo(scores[0].dtype).min
-    both = list(zip(scores, masks, strict=True))
-    peaks = [
-        jnp.max(some, axis=2, where=mask, initial=lowest, keepdims=True)
-        for some, mask in both
-    ]
-    peak = jax.lax.stop_gradient(reduce(jnp.maximum, peaks))
-    # Masked scores are replaced before exp, so that their gradient is 0 and not NaN.
-    weights = [
-        jnp.where(mask, jnp.exp(jnp.where(mask, some - peak, 0.0)), 0.0)
-        for some, mask in both
-    ]
-    total = sum(jnp.sum(some, axis=2, keepdims=True) for some in weights)
-    return [some / jnp.maximum(total, 1e-30) for some in weights]
 
 
 def picked(

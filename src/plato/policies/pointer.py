@@ -300,11 +300,10 @@ class PointerActor(Policy[Memory | None]):
             query = self.encode_query(summary)
         else:
             assert memory is not None
-            kept = memory.present[:, None]
-            query, cell = self.encode_query(
-                summary,
-                jnp.where(kept, memory.hidden, 0.0),
-                jnp.where(kept, memory.cell, 0.0),
+            query, cell = self.encode_query.step(
+                self.encode_query.entering(summary),
+                (memory.hidden, memory.cell),
+                memory.present,
             )
             memory = Memory(query, cell, seen.present)
         return self.choices(query, keys, seen), memory
@@ -340,8 +339,7 @@ class PointerActor(Policy[Memory | None]):
 
         def step(remembered, moment):
             entering, kept = moment
-            hidden, inner = (jnp.where(kept[:, None], x, 0.0) for x in remembered)
-            remembered = cell.step(entering, hidden, inner)
+            remembered = cell.step(entering, remembered, kept)
             return remembered, remembered[0]
 
         first = (memory.hidden, memory.cell)
