@@ -69,6 +69,16 @@ def entropy(
     return -jnp.sum(jnp.where(mask, jnp.exp(logs) * logs, 0.0), axis=-1)
 
 
+def divergence(
+    log_probabilities: Float[Array, "*row choice"],
+    others: Float[Array, "*row choice"],
+    mask: Bool[Array, "*row choice"],
+) -> Float[Array, " *row"]:
+    """How far others are from masked categorical distributions (Kullback-Leibler)."""
+    apart = jnp.where(mask, log_probabilities - others, 0.0)
+    return jnp.sum(jnp.exp(log_probabilities) * apart, axis=-1)
+
+
 def chosen(
     values: Float[Array, "*row choice"], actions: Int[Array, " *row"]
 ) -> Float[Array, " *row"]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
-from plato.domains.wildfire.maps import ROOM, laid_anew
+from plato.domains.wildfire.maps import ROOM, laid_anew, seen_at
 from plato.game import stack
 
 CONFIG = load_setup("wildfire-3x3-S3").config
@@ -46,13 +46,15 @@ def test_maps_differ_and_come_from_the_seed():
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-    # Eight ways to lie, each in (6 - 2) × (6 - 2) places.
-    assert len({one.tobytes() for one in first}) > 40
+    # Every second game stays at home. The others have eight ways to lie, each in
+    # (6 - 2) × (6 - 2) places.
+    np.testing.assert_array_equal(first[::2], np.asarray(games.rules.cell)[::2])
+    assert len({one.tobytes() for one in first[1::2]}) > 20
 
 
 def test_nothing_but_places_changes_as_a_game_goes_on():
-    laid = laid_anew(stack([GAME]), CONFIG, np.random.default_rng(3))
-    laid = jax.tree.map(lambda leaf: leaf[0], laid)
+    laid = laid_anew(stack([GAME] * 2), CONFIG, np.random.default_rng(3))
+    laid = jax.tree.map(lambda leaf: leaf[1], laid)
     key = jax.random.key(0)
     states = [game.reset(key)[0] for game in (GAME, laid)]
     for _ in range(30):
@@ -62,6 +64,7 @@ def test_nothing_but_places_changes_as_a_game_goes_on():
         np.testing.assert_array_equal(seen[0].tasks[:, 2:], seen[1].tasks[:, 2:])
         np.testing.assert_array_equal(seen[0].agents[:, 2:], seen[1].agents[:, 2:])
         assert (np.asarray(seen[0].tasks) != np.asarray(seen[1].tasks)).any()
+        jax.tree.map(np.testing.assert_array_equal, seen[0], seen_at(GAME, seen[1]))
         legal = seen[0].action_mask
         actions = jax.random.categorical(k_act, jnp.where(legal, 0.0, -jnp.inf))
         noise = GAME.noise(k_noise)

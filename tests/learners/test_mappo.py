@@ -32,6 +32,7 @@ from plato.learners.targets import Scale
 from plato.policies.config import ActorConfig
 
 CONFIG = MappoConfig(games=3, steps=9, updates=5, epochs=2, minibatches=3)
+NO_BONUS = Rates(*(jnp.zeros(()) for _ in Rates.__dataclass_fields__))
 KEYS: dict[str, Any] = {"key": jax.random.key(1), "game_key": jax.random.key(2)}
 
 
@@ -56,7 +57,7 @@ def test_an_untouched_policy_has_ratio_one():
     for encoder in ("mlp", "lstm"):
         learner, _, _, batch = played(encoder)
         loss, metrics = losses(
-            jnp.asarray(0.2), jnp.asarray(0.0), batch, batch.memory, learner.networks
+            jnp.asarray(0.2), NO_BONUS, batch, batch.memory, learner.networks
         )
         assert float(metrics["kl"]) == pytest.approx(0, abs=1e-6)
         assert float(metrics["clipped"]) == 0
@@ -71,9 +72,7 @@ def test_the_policy_loss_is_the_clipped_one():
     learner, _, _, batch = played()
     shift = jnp.where(jnp.arange(27) % 2 == 0, 0.5, -0.5)[None, :, None]
     old = replace(batch, log_probability=batch.log_probability - shift)
-    _, metrics = losses(
-        jnp.asarray(0.2), jnp.asarray(0.0), old, old.memory, learner.networks
-    )
+    _, metrics = losses(jnp.asarray(0.2), NO_BONUS, old, old.memory, learner.networks)
     choice = np.asarray(has_choice(batch.observation))
     ratio = np.broadcast_to(np.exp(np.asarray(shift)), choice.shape)
     gain = np.broadcast_to(np.asarray(batch.advantage)[..., None], choice.shape)
@@ -88,7 +87,7 @@ def test_the_value_loss_is_the_clipped_one():
     old = jnp.asarray(value + 1.0)  # clipped: the new value counts as old - 0.2
     batch = replace(batch, value=old, target=jnp.asarray(value + 3.0))
     _, metrics = losses(
-        jnp.asarray(0.2), jnp.asarray(0.0), batch, batch.memory, learner.networks
+        jnp.asarray(0.2), NO_BONUS, batch, batch.memory, learner.networks
     )
     assert float(metrics["value_loss"]) == pytest.approx(0.5 * 3.0**2, rel=1e-4)
 
@@ -103,7 +102,7 @@ def test_those_without_a_choice_are_not_taught():
         log_probability=jnp.where(choice, batch.log_probability, 7.0),
     )
     gradient = jax.grad(losses, argnums=4, has_aux=True)
-    weights = (jnp.asarray(0.2), jnp.asarray(0.1))
+    weights = (jnp.asarray(0.2), replace(NO_BONUS, entropy=jnp.asarray(0.1)))
     one, _ = gradient(*weights, batch, None, learner.networks)
     other, _ = gradient(*weights, odd, None, learner.networks)
     jax.tree.map(np.testing.assert_array_equal, one, other)

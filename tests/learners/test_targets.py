@@ -25,7 +25,7 @@ def made(seed: int) -> Played:
     )
 
 
-def test_blocks_of_games_are_treated_as_if_each_were_alone() -> None:
+def test_values_of_each_block_of_games_are_as_if_it_were_alone() -> None:
     played = made(0)
     scale = Scale(jnp.asarray([2.0, -1.0]), jnp.asarray([9.0, 4.0]), jnp.ones(2))
     later, found = targets(scale, played, *RATES, normalise=True, setups=2)
@@ -33,10 +33,28 @@ def test_blocks_of_games_are_treated_as_if_each_were_alone() -> None:
         own = Scale(scale.mean[block], scale.square[block], scale.weight[block])
         part = jax.tree.map(lambda leaf, games=games: leaf[:, games], played)
         alone, expected = targets(own, part, *RATES, normalise=True, setups=1)
-        for ours, theirs in zip(found, expected, strict=True):
-            np.testing.assert_allclose(ours[:, games], theirs, rtol=1e-5, atol=1e-6)
+        for name in ("value", "target"):
+            ours, theirs = getattr(found, name)[:, games], getattr(expected, name)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(later.mean[block], alone.mean, rtol=1e-6)
         np.testing.assert_allclose(later.square[block], alone.square, rtol=1e-6)
+
+
+def test_advantages_count_as_parts_of_the_returns_of_their_setup() -> None:
+    """By hand; the games of the second setup hardly differ in what they bring."""
+    zero = jnp.zeros((TIME, GAMES))
+    solved = jnp.where(jnp.arange(GAMES) < 3, 0.0, 5.0)[None]
+    reward = solved + made(3).reward * jnp.where(solved > 0, 0.01, 1.0)
+    last = jnp.ones((TIME, GAMES), bool)  # of an episode: the return is the reward
+    value = solved + zero
+    played = Played(value, zero, reward, last, last, jnp.ones((TIME, GAMES, 1), bool))
+    _, found = targets(Scale.create(2), played, *RATES, normalise=True, setups=2)
+    parts = np.array(reward - value)
+    for games in (slice(0, 3), slice(3, 6)):
+        parts[:, games] /= np.sqrt(np.mean(np.asarray(reward)[:, games] ** 2))
+    expected = (parts - parts.mean()) / parts.std()
+    np.testing.assert_allclose(found.advantage, expected, rtol=1e-3, atol=1e-4)
+    assert np.ptp(found.advantage[:, 3:]) < 0.1
 
 
 def test_what_a_setup_pays_does_not_change_what_is_learned_from_it() -> None:

@@ -7,7 +7,7 @@ on one setup. What a cell is, down to the last setting, is its fingerprint.
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from plato.evaluation.protocols import Protocol
 from plato.learners.baseline_configs import DgnLearning, MohitoLearning
 from plato.learners.config import RunName, TrainConfig, TrainSettings
 
-LATER = {"anywhere": False}
+LATER = {"anywhere": False, "advisers": [], "advice": 1.0, "advised": 0.5}
 """Settings that came after the first results, as they were before: a cell does not
 mention them where they are still so, and its results stay valid."""
 
@@ -91,9 +91,7 @@ class Cell:
         }
 
     def _training(self) -> dict[str, Any]:
-        settings = self.config().to_mapping()
-        known = settings.items()
-        return {k: v for k, v in known if k not in LATER or v != LATER[k]}
+        return _as_before(self.config().to_mapping())
 
     @property
     def fingerprint(self) -> str:
@@ -121,6 +119,15 @@ class Cell:
             where = f"{len(self.trained_on)} setups"
         seed = f", seed {self.seed}" if self.trained_on else ""
         return f"{self.row.name} on {where}{seed} ({self.protocol.name} protocol)"
+
+
+def _as_before(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without those that came later and are still as it was before them."""
+    return {
+        name: _as_before(value) if isinstance(value, Mapping) else value
+        for name, value in settings.items()
+        if name not in LATER or value != LATER[name]
+    }
 
 
 def setup_digests(names: Iterable[str]) -> dict[str, str]:

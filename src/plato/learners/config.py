@@ -65,6 +65,13 @@ class MappoConfig(Budget):
     Weights, sums, policies and all that is saved are float32 either way."""
     value_normalisation: bool = True
     """Whether the critic learns returns in units of their running spread."""
+    advisers: tuple[str, ...] = ()
+    """Policies to do as, at first: one for all setups, or one for each in turn. Paths,
+    or `pretrained` for what comes with PLATO for each setup."""
+    advice: float = 1.0
+    """Weight of doing as they would, at the start; it falls linearly to 0."""
+    advised: float = 0.5
+    """Part of the training after which they are not asked any more."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,10 +79,11 @@ class MappoConfig(Budget):
             whole_number(name, getattr(self, name), 1)
         for name in ("gamma", "lam", "rate_end", "restart"):
             real_number(name, getattr(self, name), most=1)
-        for name in ("entropy", "entropy_end", "actor_rate", "critic_rate"):
+        for name in ("entropy", "entropy_end", "actor_rate", "critic_rate", "advice"):
             real_number(name, getattr(self, name))
         for name in ("clip", "max_norm", "adam_epsilon"):
             real_number(name, getattr(self, name), above=True)
+        real_number("advised", self.advised, above=True, most=1)
         if self.entropy_fall == "geometric" and bool(self.entropy) != bool(
             self.entropy_end
         ):
@@ -121,8 +129,8 @@ class CommonSettings:
     noise: Literal["independent", "paper"] = "independent"
     """Whether every episode has its own noise, or the paper's one stream."""
     anywhere: bool = False
-    """Whether each game's map is turned, mirrored and moved at random (wildfires): what
-    is learned then holds wherever things are."""
+    """Whether every second game's map is turned, mirrored and moved at random
+    (wildfires): what is learned then holds wherever things are."""
     checkpoints: int = 20
     """How many policies to keep along the way, evenly spaced."""
 

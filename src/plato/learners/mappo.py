@@ -12,11 +12,12 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from plato.game import Game, Observation
+from plato.learners.advice import Advisers
 from plato.learners.config import MappoConfig
 from plato.learners.gae import next_values
 from plato.learners.rollout import Experience, Stage, rollout, set_the_stage
 from plato.learners.targets import Played, Scale, targets
-from plato.masking import chosen, entropy, masked_mean
+from plato.masking import chosen, divergence, entropy, masked_mean
 from plato.policies.config import ActorConfig
 from plato.policies.critic import GraphCritic
 from plato.policies.pointer import Features, PointerActor
@@ -39,6 +40,8 @@ class Hyper(eqx.Module):
     max_norm: Float[Array, ""]
     adam_epsilon: Float[Array, ""]
     restart: Float[Array, ""]
+    advice: Float[Array, ""]
+    advised: Float[Array, ""]
 
     @classmethod
     def of(cls, config: MappoConfig) -> "Hyper":
@@ -76,6 +79,8 @@ class Batch(eqx.Module):
     value: Float[Array, "time sequence"]
     """Normalised, as the critic gave it when the games were played."""
     target: Float[Array, "time sequence"]
+    advice: Float[Array, "time sequence agent choice"] | None = None
+    """What advisers would have done, as log-policies."""
 
 
 def create_learner(
@@ -123,6 +128,7 @@ def update(
     key: PRNGKeyArray,
     game_key: PRNGKeyArray,
     setups: int = 1,
+    advisers: Advisers | None = None,
 ) -> tuple[Learner, dict[str, Array]]:
     """One rollout and the gradient steps it feeds.
 
@@ -139,7 +145,7 @@ def update(
         config.steps,
         rates.restart,
     )
-    scale, batch = prepare(config, hyper, learner, stage, experience, setups)
+    scale, batch = prepare(config, hyper, learner, stage, experience, setups, advisers)
     step = partial(_epoch, config, hyper, rates, batch)
     keys = jax.random.split(jax.random.fold_in(key, number), config.epochs)
     (networks, optimiser), metrics = jax.lax.scan(
@@ -164,6 +170,7 @@ class Rates(eqx.Module):
     actor: Float[Array, ""]
     critic: Float[Array, ""]
     restart: Float[Array, ""]
+    advice: Float[Array, ""]
 
     @classmethod
     def at(cls, fall: str, hyper: Hyper, progress: Float[Array, ""]) -> "Rates":
@@ -179,6 +186,7 @@ class Rates(eqx.Module):
             actor=hyper.actor_rate * decline,
             critic=hyper.critic_rate * decline,
             restart=hyper.restart * (1 - progress),
+            advice=hyper.advice * jnp.maximum(1 - progress / hyper.advised, 0.0),
         )
 
 
@@ -189,6 +197,7 @@ def prepare(
     stage: Stage,
     experience: Experience,
     setups: int = 1,
+    advisers: Advisers | None = None,
 ) -> tuple[Scale, Batch]:
     """Advantages and targets; sequences of one step where nothing is remembered.
 
@@ -218,6 +227,7 @@ def prepare(
         started=experience.started,
         actions=experience.actions,
         log_probability=experience.record,
+        advice=advisers and advisers.advice(experience.observation),
         **found._asdict(),
     )
     if batch.memory is None:
@@ -257,7 +267,7 @@ def _gradient_step(
 
     def loss(networks: Networks):
         in_precision = lowered(config, networks)
-        return losses(hyper.clip, rates.entropy, batch, memory, in_precision)
+        return losses(hyper.clip, rates, batch, memory, in_precision)
 
     (_, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(networks)
     descend = partial(_descended, _optimiser(hyper))
@@ -301,12 +311,13 @@ def _optimiser(hyper: Hyper) -> optax.GradientTransformation:
 
 def losses(
     clip: Float[Array, ""],
-    entropy_weight: Float[Array, ""],
+    rates: Rates,
     batch: Batch,
     memory: Any,
     networks: Networks,
 ) -> tuple[Float[Array, ""], dict[str, Array]]:
-    """The clipped policy and value losses with the entropy bonus."""
+    """The clipped policy and value losses with the entropy bonus, and how far from
+    the advice that was given."""
     log_policy = policy_along(networks.actor, batch, memory)
     choice = has_choice(batch.observation)
     taken = chosen(log_policy, batch.actions)
@@ -331,7 +342,12 @@ def losses(
         "kl": masked_mean(ratio - 1 - change, choice),
         "clipped": masked_mean((jnp.abs(ratio - 1) > clip).astype(jnp.float32), choice),
     }
-    return policy_loss - entropy_weight * spread + value_loss, metrics
+    loss = policy_loss - rates.entropy * spread + value_loss
+    if batch.advice is not None:
+        apart = divergence(batch.advice, log_policy, masks)
+        metrics["advice"] = masked_mean(apart, choice)
+        loss += rates.advice * metrics["advice"]
+    return loss, metrics
 
 
 def policy_along(

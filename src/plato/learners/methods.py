@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from jaxtyping import Array, PRNGKeyArray
 
 from plato.game import Game
+from plato.learners.advice import Advisers
 from plato.learners.baseline_configs import DgnLearning, DicgLearning, MohitoLearning
 from plato.learners.config import Learning, MappoConfig, Networks
 from plato.learners.dgn import create_dgn, update_dgn
@@ -39,7 +40,11 @@ class Method(NamedTuple):
 
 
 def method_of(
-    networks: Networks, learning: Learning, shape: PaddedShape, setups: int = 1
+    networks: Networks,
+    learning: Learning,
+    shape: PaddedShape,
+    setups: int = 1,
+    advisers: Advisers | None = None,
 ) -> Method:
     """The method that goes with the settings, for games of a shape.
 
@@ -49,7 +54,13 @@ def method_of(
         case ActorConfig(), MappoConfig():
             return Method(
                 partial(create_learner, learning, networks, setups=setups),
-                partial(update, learning, Hyper.of(learning), setups=setups),
+                partial(
+                    update,
+                    learning,
+                    Hyper.of(learning),
+                    setups=setups,
+                    advisers=advisers,
+                ),
                 lambda learner: learner.networks.actor,
             )
         case DicgConfig(), DicgLearning():

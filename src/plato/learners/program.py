@@ -17,6 +17,7 @@ from plato.domains.wildfire.maps import laid_anew
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.errors import PlatoError
 from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
+from plato.learners.advice import Advisers, advisers_of
 from plato.learners.beginnings import Contender, best, key_of
 from plato.learners.config import Learning, RunName, TrainConfig
 from plato.learners.methods import Method, method_of
@@ -124,6 +125,9 @@ class Group:
         # Runs of one seed share their beginnings across setups, as the paper's did.
         self._keys = jnp.stack([seed_key(run.seed) for run in runs])
         self._game_keys = jnp.stack([seed_key(seed) for seed in seeds])
+        self._advisers = stack(
+            [_advisers(config, [setups[n] for n in run.setups], rows) for run in runs]
+        )
         self.shape = shape_of(of_run(self.games, 0), rows, config)
         self.method = self._method(config.learning)
         self._create = jax.jit(self._begin)
@@ -172,6 +176,7 @@ class Group:
             self._game_keys,
             contender.number,
             self._numbers,
+            self._advisers,
         )
         return contender.after(learner, metrics), metrics
 
@@ -179,15 +184,15 @@ class Group:
         keys = {"key": key_of(key, number), "game_key": key_of(game_key, number)}
         return self.method.create(games, **keys)
 
-    def _step(self, games, learner, key, game_key, number, numbers):
+    def _step(self, games, learner, key, game_key, number, numbers, advisers):
         learning = with_numbers(self.config.learning, numbers)
-        return self._method(learning).update(
+        return self._method(learning, advisers).update(
             games, learner, key_of(key, number), key_of(game_key, number)
         )
 
-    def _method(self, learning: Learning) -> Method:
-        setups = len(self.runs[0].setups)
-        return method_of(self.config.networks, learning, self.shape, setups)
+    def _method(self, learning: Learning, advisers: Advisers | None = None) -> Method:
+        setups, networks = len(self.runs[0].setups), self.config.networks
+        return method_of(networks, learning, self.shape, setups, advisers)
 
     def policies(self, contenders: list[Contender]) -> list[Policy[Any]]:
         """The policy of each run as it is now, of the contender that does best."""
@@ -309,6 +314,13 @@ def _games(
                 f"which trains them apart."
             )
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+
+
+def _advisers(config: TrainConfig, setups: list[Setup], rows: Rows) -> Advisers | None:
+    """Who advises one run, if anybody does."""
+    names = getattr(config.learning, "advisers", ())
+    homes = [setup.game(rows) for setup in setups] if config.anywhere else None
+    return advisers_of(names, setups, homes) if names else None
 
 
 def _difference(some: Any, others: Any) -> str | None:

@@ -1,7 +1,9 @@
 """What actor and critic are taught: advantages and values, on one scale.
 
-Setups that are trained together differ much in what there is to win. Each is brought to
-a scale of its own, so that none of them drowns the others.
+Setups that are trained together differ much in what there is to win. Values have a
+scale of their own in each, and an advantage counts as a part of the returns there. So
+none of them drowns the others; nor does one where all is won already, as it would if
+the little that its games still differ in were brought to the spread of the others.
 """
 
 from collections.abc import Callable
@@ -90,15 +92,19 @@ def targets(
             lam,
         )
         returns = advantage + value
+        if setups > 1:
+            advantage /= jnp.sqrt((returns**2).mean() + 1e-8)
         later = scale.updated(returns) if normalise else scale
         new_mean, new_spread = later.moments()
         return later, Targets(
-            advantage=normalised(advantage, played.choice),
+            advantage=advantage,
             value=(value - new_mean) / new_spread,
             target=(returns - new_mean) / new_spread,
         )
 
-    return _each(setups, one_setup)(scale, played)
+    later, found = _each(setups, one_setup)(scale, played)
+    advantage = normalised(found.advantage, played.choice)
+    return later, found._replace(advantage=advantage)
 
 
 def normalised(

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
+from plato.game import Observation
 
 ROOM = 6
 """Coordinates end below this, or where a map does that is larger."""
@@ -20,14 +21,26 @@ ROOM = 6
 def laid_anew(
     games: Wildfire, config: WildfireConfig, random: np.random.Generator
 ) -> Wildfire:
-    """Stacked games of a configuration, each on its own map of all that it could be."""
+    """Stacked games of a configuration, every second one on its own map of all that it
+    could be: what is learned there must not be lost at home."""
     positions, cells = np.array(games.rules.position), np.array(games.rules.cell)
     team, fires = len(config.agent.agents), len(config.fire_cells)
-    for agent, cell in zip(positions, cells, strict=True):  # rows beyond are empty
+    for agent, cell in zip(positions[1::2], cells[1::2], strict=True):
+        # Rows beyond are empty.
         places = _laid(np.concatenate([agent[:team], cell[:fires]]), random)
         agent[:team], cell[:fires] = np.split(places, [team])
     places = (jnp.asarray(positions), jnp.asarray(cells))
     return eqx.tree_at(lambda g: (g.rules.position, g.rules.cell), games, places)
+
+
+def seen_at(home: Wildfire, seen: Observation) -> Observation:
+    """What would be seen at the same moment on the map that `home` has."""
+    places, cells = home.rules.position, home.rules.cell
+    return eqx.tree_at(
+        lambda o: (o.agents, o.tasks),
+        seen,
+        (seen.agents.at[:, :2].set(places), seen.tasks.at[:, :2].set(cells)),
+    )
 
 
 def _laid(

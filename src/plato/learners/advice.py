@@ -1,0 +1,95 @@
+"""Advice: who learns many setups at once does as a specialist of each would, at first.
+
+What one setup asks for may be wrong in another that looks the same, until they can be
+told apart; learned from returns alone, the first lesson keeps the second from being
+found. Specialists that have found theirs say what they would do at every moment the
+learner gets into, and it is drawn towards that, less and less.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from plato.domains.setups import Setup
+from plato.domains.wildfire.maps import seen_at
+from plato.errors import PlatoError
+from plato.game import Observation, stack
+from plato.policies.checkpoint import last_checkpoint, load_policy
+from plato.policies.encoders import LSTMCell
+from plato.policies.pointer import PointerActor
+from plato.policies.pretrained import is_pretrained, meant_by
+
+
+class Advisers(eqx.Module):
+    """A specialist for each setup of a training, and the maps that they know."""
+
+    actors: PointerActor
+    """Stacked over setups."""
+    home: Any = None
+    """Wildfires as their setups have them, stacked over setups, where games are played
+    anywhere."""
+
+    def advice(self, seen: Observation) -> Float[Array, "time game agent choice"]:
+        """Log-policies of the specialists; games come in equal blocks, by setups."""
+        setups = jax.tree.leaves(self.actors)[0].shape[0]
+
+        def blocks(leaf: Array) -> Array:
+            time, games, *rest = leaf.shape
+            return leaf.reshape(time, setups, games // setups, *rest)
+
+        def of_setup(actor: PointerActor, home: Any, seen: Observation):
+            def at_moment(seen: Observation):
+                known = seen if home is None else seen_at(home, seen)
+                return actor.log_policy(known, None)[0]
+
+            return jax.vmap(jax.vmap(at_moment))(seen)
+
+        each = jax.vmap(of_setup, in_axes=(0, 0, 1), out_axes=1)
+        said = each(self.actors, self.home, jax.tree.map(blocks, seen))
+        return said.reshape(said.shape[0], -1, *said.shape[3:])
+
+
+def advisers_of(
+    names: tuple[str, ...], setups: list[Setup], homes: list[Any] | None
+) -> Advisers:
+    """The advisers by their names: one for all setups, or one for each of them.
+
+    `homes` are the games of the setups, where those that are played are laid anew.
+    """
+    if len(names) not in (1, len(setups)):
+        raise PlatoError(
+            f"There are {len(names)} advisers for {len(setups)} setups; name one for "
+            f"all of them, or one for each in turn."
+        )
+    each = names * len(setups) if len(names) == 1 else names
+    actors = [_adviser(n, s) for n, s in zip(each, setups, strict=True)]
+    for name, actor in zip(each, actors, strict=True):
+        if not _alike(actor, actors[0]):
+            raise PlatoError(
+                f"The advisers {each[0]} and {name} differ in their networks; ask "
+                f"such as were trained with the same."
+            )
+    return Advisers(stack(actors), None if homes is None else stack(homes))
+
+
+def _adviser(name: str, setup: Setup) -> PointerActor:
+    known = setup.name if setup.shipped else ""
+    path = meant_by(name, known) if is_pretrained(name) else last_checkpoint(Path(name))
+    policy = load_policy(path)
+    if not isinstance(policy, PointerActor) or isinstance(
+        policy.encode_query, LSTMCell
+    ):
+        raise PlatoError(
+            f"{name} cannot advise; only policies of PLATO without memory do."
+        )
+    return policy
+
+
+def _alike(one: Any, other: Any) -> bool:
+    shapes = [[leaf.shape for leaf in jax.tree.leaves(tree)] for tree in (one, other)]
+    return shapes[0] == shapes[1] and jax.tree.structure(one) == jax.tree.structure(
+        other
+    )

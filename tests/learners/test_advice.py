@@ -1,0 +1,123 @@
+"""Advisers: each is asked about its own setup at home, and heeded less and less."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from plato.domains.setups import Rows, load_setup
+from plato.domains.wildfire.maps import laid_anew
+from plato.errors import PlatoError
+from plato.game import stack
+from plato.learners.advice import advisers_of
+from plato.learners.config import MappoConfig, TrainConfig
+from plato.learners.mappo import Hyper, Rates
+from plato.learners.program import Program
+from plato.masking import divergence
+from plato.policies.checkpoint import load_policy, save_policy
+from plato.policies.config import ActorConfig
+from plato.policies.padded import PaddedShape
+from plato.policies.pointer import Features, PointerActor
+from plato.policies.pretrained import pretrained_file
+from plato.runs.folder import RunFolder
+from plato.runs.train import train
+
+SETUPS = [load_setup(f"wildfire-{name}") for name in ("2x3-S1", "3x3-S2")]
+ROOM = Rows(3, 5)
+
+
+def test_each_specialist_is_asked_about_its_own_setup_on_its_own_map():
+    homes = [setup.game(ROOM) for setup in SETUPS]
+    advisers = advisers_of(("pretrained",), SETUPS, homes)
+    random = np.random.default_rng(0)
+    laid = [
+        laid_anew(stack([home] * 4), setup.config, random)
+        for home, setup in zip(homes, SETUPS, strict=True)
+    ]
+    games = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *laid)
+    seen = jax.vmap(lambda game: game.reset(jax.random.key(0))[1])(games)
+    said = advisers.advice(jax.tree.map(lambda leaf: jnp.stack([leaf] * 2), seen))
+    assert said.shape == (2, 8, 3, 6)
+    for setup, home, block in zip(
+        SETUPS, homes, (said[:, :4], said[:, 4:]), strict=True
+    ):
+        actor = load_policy(pretrained_file(setup.name))
+        assert isinstance(actor, PointerActor)
+        own, _ = actor.log_policy(home.reset(jax.random.key(0))[1], None)
+        for one in block.reshape(-1, *own.shape):
+            np.testing.assert_allclose(np.exp(one), np.exp(own), atol=1e-5)
+
+
+def test_divergence_is_that_of_the_offered_choices():
+    random, offered = np.random.default_rng(0), np.array([True, True, False, True])
+    p, q = (random.dirichlet(np.ones(3)) for _ in range(2))
+    logs = [np.full(4, np.finfo(np.float32).min, np.float32) for _ in range(2)]
+    for log, one in zip(logs, (p, q), strict=True):
+        log[offered] = np.log(one)
+    found = divergence(*map(jnp.asarray, logs), jnp.asarray(offered))
+    assert float(found) == pytest.approx((p * np.log(p / q)).sum(), rel=1e-4)
+    assert float(divergence(*[jnp.asarray(logs[0])] * 2, jnp.asarray(offered))) == 0
+
+
+def test_they_are_listened_to_less_and_less():
+    hyper = Hyper.of(MappoConfig(advice=2.0, advised=0.5))
+    along = [
+        float(Rates.at("linear", hyper, jnp.asarray(part)).advice)
+        for part in (0.0, 0.25, 0.5, 1.0)
+    ]
+    assert along == pytest.approx([2.0, 1.0, 0.0, 0.0])
+
+
+def learned(tmp_path, name: str, **learning) -> dict[str, list[float]]:
+    config = TrainConfig(
+        setups=tuple(setup.name for setup in SETUPS),
+        anywhere=True,
+        checkpoints=1,
+        networks=ActorConfig(hidden=16, context="pointer"),
+        learning=MappoConfig(
+            games=16,
+            steps=10,
+            updates=30,
+            minibatches=2,
+            advisers=("pretrained",),
+            **learning,
+        ),
+    )
+    folder = RunFolder.create(tmp_path / name, config)
+    assert train(folder)
+    rows = folder.read_metrics(config.runs[0])
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def test_a_learner_comes_to_do_as_it_is_told(tmp_path):
+    heeded = learned(tmp_path, "heeded", advice=5.0, advised=1.0)["advice"]
+    ignored = learned(tmp_path, "ignored", advice=0.0)["advice"]
+    assert heeded[-1] < 0.6 * heeded[0]
+    assert heeded[-1] < 0.8 * ignored[-1]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("pretrained",) * 3, "3 advisers for 2 setups"),
+        (("pretrained", "odd.safetensors"), "odd.safetensors differ in their networks"),
+        (("pretrained", "lstm.safetensors"), "lstm.safetensors cannot advise"),
+        (("nowhere.safetensors",), "nowhere.safetensors"),
+    ],
+)
+def test_who_cannot_advise_is_refused(names, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, config in (
+        ("odd", ActorConfig(hidden=8)),
+        ("lstm", ActorConfig(hidden=8, encoder="lstm")),
+    ):
+        features = Features(4, 4, 1)
+        actor = PointerActor.create(config, features, key=jax.random.key(0))
+        path = tmp_path / f"{name}.safetensors"
+        save_policy(path, actor, config, PaddedShape(1, *features, 1), {})
+    config = TrainConfig(
+        setups=tuple(setup.name for setup in SETUPS),
+        learning=MappoConfig(games=4, minibatches=2, advisers=names),
+    )
+    with pytest.raises(PlatoError, match=words):
+        Program(config, {setup.name: setup for setup in SETUPS})
