@@ -18,10 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from environment import machine
-from plato.game import Observation
+from plato.game import Features, Observation
 from plato.policies.config import ActorConfig
 from plato.policies.critic import GraphCritic
-from plato.policies.pointer import Features, PointerActor
+from plato.policies.pointer import PointerActor
 
 FEATURES = Features(agent=4, task=4, actions=1)
 

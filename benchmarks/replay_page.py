@@ -23,8 +23,9 @@ from environment import machine
 from large_grid import large_config
 from plato.domains.setups import Setup
 from plato.evaluation.named import named_policy
+from plato.game import Features
 from plato.policies.config import ActorConfig
-from plato.policies.pointer import Features, PointerActor
+from plato.policies.pointer import PointerActor
 from plato.replay.page import Replay, write_page
 from plato.replay.recording import Recording, record
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import jax
 
+from plato.game import Features
 from plato.policies.config import ActorConfig
-from plato.policies.pointer import Features, PointerActor
+from plato.policies.pointer import PointerActor
 
 
 def decided_actor(**changes: Any) -> PointerActor:

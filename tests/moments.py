@@ -4,9 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
 
-from plato.game import Observation
+from plato.game import Features, Observation
 from plato.policies.config import PAPER_FORM, ActorConfig
-from plato.policies.pointer import Features
 
 FEATURES = Features(agent=3, task=2, actions=1)
 ROWS = (6, 7)

@@ -17,11 +17,12 @@ from moments import VARIANTS
 from plato import deploy
 from plato.deploy import export, load
 from plato.errors import PlatoError
+from plato.game import Features
 from plato.numpy_actor import load as load_numpy
 from plato.policies.checkpoint import save_policy
 from plato.policies.config import ActorConfig
 from plato.policies.padded import PaddedShape
-from plato.policies.pointer import Features, PointerActor
+from plato.policies.pointer import PointerActor
 from plato.tensors import read_header
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -46,6 +46,14 @@ class Capacity(NamedTuple):
     actions: int
 
 
+class Features(NamedTuple):
+    """How many features a domain gives an agent and a task, and actions per task."""
+
+    agent: int
+    task: int
+    actions: int
+
+
 class Observation(eqx.Module):
     """What can be seen of one moment of a game, for all agents together.
 

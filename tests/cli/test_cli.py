@@ -205,7 +205,6 @@ def test_train_evaluates_and_summarises(plato, tmp_path):
     assert "plato seed 43" in result.stdout
     run = tmp_path / "runs" / "wildfire-2x3-S3"
     assert "| wildfire-2x3-S3 | plato seed 43 |" in (run / "SUMMARY.md").read_text()
-    assert (run / "curve.png").stat().st_size > 1000
     assert "plato seed 43" in (run / "summary.html").read_text()
     again = plato("train", *SMALL)
     refused(again, "holds a run already", "--resume")

@@ -11,10 +11,11 @@ import jax
 import numpy as np
 
 from plato.deploy import DeployedPolicy
+from plato.game import Features
 from plato.policies.checkpoint import save_policy
 from plato.policies.config import ActorConfig
 from plato.policies.padded import PaddedShape
-from plato.policies.pointer import Features, PointerActor
+from plato.policies.pointer import PointerActor
 
 HERE = Path(__file__).parent
 # Spelled out, because what was the default when they were written is not any more.

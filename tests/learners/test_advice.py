@@ -8,7 +8,7 @@ import pytest
 from plato.domains.setups import Rows, load_setup
 from plato.domains.wildfire.maps import laid_anew
 from plato.errors import PlatoError
-from plato.game import stack
+from plato.game import Features, stack
 from plato.learners.advice import advisers_of
 from plato.learners.config import MappoConfig, TrainConfig
 from plato.learners.mappo import Hyper, Rates
@@ -17,7 +17,7 @@ from plato.masking import divergence
 from plato.policies.checkpoint import load_policy, save_policy
 from plato.policies.config import ActorConfig
 from plato.policies.padded import PaddedShape
-from plato.policies.pointer import Features, PointerActor
+from plato.policies.pointer import PointerActor
 from plato.policies.pretrained import pretrained_file
 from plato.runs.folder import RunFolder
 from plato.runs.train import train

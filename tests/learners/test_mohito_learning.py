@@ -12,7 +12,7 @@ import pytest
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
-from plato.game import stack
+from plato.game import Features, stack
 from plato.learners.baseline_configs import MohitoLearning
 from plato.learners.exploration import Explorer, transitions
 from plato.learners.mohito import (
@@ -28,7 +28,6 @@ from plato.learners.rollout import rollout, set_the_stage
 from plato.policies.hypergraph import critic_graph, observation_graphs
 from plato.policies.mohito import MohitoActors, MohitoCritics, per_agent
 from plato.policies.mohito_config import MohitoConfig
-from plato.policies.pointer import Features
 
 CONFIG = MohitoLearning(games=3, steps=4, gradients=2, batch=6, memory=30, warm_up=12)
 NETWORK = MohitoConfig(hidden=3, layers=2)

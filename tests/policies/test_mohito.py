@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from moments import FEATURES, ROWS, moments, rearranged, with_spare_rows
 from plato.errors import PlatoError
-from plato.game import Observation
+from plato.game import Features, Observation
 from plato.learners.exploration import Explorer
 from plato.policies.hypergraph import (
     Graph,
@@ -28,7 +28,6 @@ from plato.policies.mohito import (
     summed_scores,
 )
 from plato.policies.mohito_config import MohitoConfig
-from plato.policies.pointer import Features
 
 CONFIG = MohitoConfig(hidden=4)
 ACTORS = MohitoActors.create(CONFIG, FEATURES, 3, key=jax.random.key(0))

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from plato.policies.pointer import LARGEST_MIX, additive_scores
 from plato.policies.products import small_product, written_out
+from plato.policies.scores import LARGEST_MIX, additive_scores
 
 KEY = jax.random.key(1)
 

@@ -23,7 +23,8 @@ from moments import (
 from plato.game import Observation
 from plato.policies.config import ActorConfig
 from plato.policies.critic import GraphCritic
-from plato.policies.pointer import AgentPointer, PointerActor
+from plato.policies.pointer import PointerActor
+from plato.policies.summaries import AgentPointer
 
 CRITICS = [
     GraphCritic.create(

@@ -14,8 +14,8 @@ from plato.evaluation.named import named_policy
 from plato.policies.baseline_configs import DicgConfig
 from plato.policies.dicg import DicgActor
 from plato.policies.padded import PaddedShape
-from plato.policies.pointer import AgentPointer
 from plato.policies.rules import RulePolicy, uniform
+from plato.policies.summaries import AgentPointer
 from plato.replay.recording import record, record_game
 from plato.replay.shares import largest_shares
 

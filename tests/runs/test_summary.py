@@ -2,17 +2,23 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from markup import Tags
 from plato.cli.training import evaluate_runs
-from plato.runs.curves import MOST_POINTS, Line, curve, legend
+from plato.evaluation.evaluate import Evaluation
+from plato.files import write_text
+from plato.runs.curves import MOST_POINTS, curve, legend
 from plato.runs.folder import RunFolder
+from plato.runs.lines import MOST_PANELS, Line, learning_curves
+from plato.runs.picture import drawing, write_picture
 from plato.runs.summary import write_summary
 from plato.runs.summary_page import summary_page
 from small_runs import SMALL, trained
 
+SETUPS = tuple(f"wildfire-{g}-S{s}" for g in ("2x3", "3x3", "4x4") for s in range(4))
 FLEET = replace(SMALL, setups=("wildfire-2x3-S0", "wildfire-2x3-S3"), fleet=True)
 
 
@@ -22,15 +28,34 @@ def run(tmp_path_factory) -> RunFolder:
     path = tmp_path_factory.mktemp("runs") / "<mine>"
     folder = RunFolder(trained(path, setups=FLEET.setups, fleet=True))
     # So short a training ends no episode; its curve is made up.
-    for number, name in enumerate(FLEET.runs):
+    make_up(folder)
+    write_summary(folder, evaluate_runs(folder))
+    return folder
+
+
+def make_up(folder: RunFolder) -> None:
+    """Metrics for a run that has none."""
+    for number, name in enumerate(folder.config().runs):
         rows = [
             {"update": i, "episodes": 3, "return": 10.0 * number + i}
             for i in range(1, 7)
         ]
         lines = "".join(json.dumps(row) + "\n" for row in rows)
-        folder.metrics_path(name).write_text(lines)
-    write_summary(folder, evaluate_runs(folder))
+        write_text(folder.metrics_path(name), lines)
+
+
+def many(path: Path, fleet: bool) -> RunFolder:
+    """Of three seeds on all twelve setups, begun but not trained."""
+    learning = replace(SMALL.learning, games=len(SETUPS))
+    config = replace(SMALL, setups=SETUPS, fleet=fleet, seeds=3, learning=learning)
+    folder = RunFolder.create(path, config)
+    make_up(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def results(run) -> list[Evaluation]:
+    return evaluate_runs(run)
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +71,8 @@ def test_it_says_what_the_run_was_and_what_came_of_it(run, page):
     assert "wildfire-2x3-S0, wildfire-2x3-S3" in words
     assert "4 training(s) of 6 updates × 4 games × 10 steps" in words
     summary = (run.path / "SUMMARY.md").read_text(encoding="utf-8")
+    assert "![Learning curves](curve.png)" in summary
+    assert (run.path / "curve.png").stat().st_size > 10_000
     rows = [line.split(" | ") for line in summary.splitlines() if "plato seed" in line]
     assert len(rows) == 4
     for row in rows:  # the same numbers as in SUMMARY.md
@@ -84,8 +111,48 @@ def test_without_matplotlib_there_are_curves_too(run, page, monkeypatch):
     assert (run.path / "summary.html").read_text(encoding="utf-8") == page
 
 
+class TestPicture:
+    @pytest.mark.parametrize("fleet", [False, True], ids=["together", "fleet"])
+    def test_many_setups_fit(self, tmp_path, fleet):
+        """Matplotlib warns of panels that names leave no room for: an error here."""
+        folder = many(tmp_path / "many", fleet)
+        curves = learning_curves(folder)
+        assert write_picture(curves, tmp_path / "curve.png")
+        figure = drawing(curves)
+        titles = [axes.get_title() for axes in figure.axes]
+        assert titles == (list(SETUPS) if fleet else ["12 setups"])
+        (legend,) = figure.legends
+        named = [text.get_text() for text in legend.get_texts()]
+        assert named == ["seed 42", "seed 43", "seed 44"]
+        assert all(len(axes.lines) == 3 for axes in figure.axes)
+
+    def test_long_names_take_lines_and_no_room_of_panels(self):
+        names = [f"games/of/my/own/{'long' * 20}/{i}.py:Game" for i in range(3)]
+        figure = drawing({tuple(names): [Line("seed 42", [1, 2], [1.0, 2.0])]})
+        figure.draw_without_rendering()
+        (axes,) = figure.axes
+        assert axes.get_title().count("\n") > 2
+        assert axes.get_position().width > 0.8
+
+    def test_beyond_the_most_panels_it_says_so(self):
+        line = Line("seed 42", [1], [1.0])
+        figure = drawing({(str(i),): [line] for i in range(MOST_PANELS + 1)})
+        assert len(figure.axes) == MOST_PANELS
+        assert "the first 24 of 25" in figure.get_supxlabel()
+
+
+def test_many_setups_are_counted_in_the_heading_and_named_below(results, tmp_path):
+    for fleet, words in ((False, "all of"), (True, "one of")):
+        folder = many(tmp_path / words, fleet)
+        write_summary(folder, results)
+        lines = (folder.path / "SUMMARY.md").read_text(encoding="utf-8").splitlines()
+        assert lines[0] == "# 12 setups"
+        assert f"Each training plays {words} {', '.join(SETUPS)}." in lines
+
+
 def test_a_run_that_ended_no_episode_has_no_curve(tmp_path):
     folder = RunFolder(trained(tmp_path / "short", seeds=1))
+    assert not write_picture(learning_curves(folder), tmp_path / "curve.png")
     text = summary_page(folder, evaluate_runs(folder))
     assert "<svg" not in text
     assert "How it learned" not in text
@@ -146,3 +213,17 @@ def test_in_a_browser(browser, run, size, scheme):
     assert browser.run(stroke) == colours[scheme]
     assert browser.complaints == []
     assert browser.requests == [path.resolve().as_uri()]
+
+
+def test_many_setups_in_a_browser(browser, results, tmp_path):
+    path = tmp_path / "summary.html"
+    write_text(path, summary_page(many(tmp_path / "many", False), results))
+    for size in ((1280, 800), (390, 844)):
+        browser.resize(*size)
+        browser.open(path)
+        wide = "document.documentElement.scrollWidth <= window.innerWidth"
+        assert browser.run(wide)
+        # The names of settings have room beside twelve setups.
+        room = "parseFloat(getComputedStyle(list).gridTemplateColumns)"
+        lists = f"[...document.querySelectorAll('dl')].map(list => {room})"
+        assert browser.run(f"Math.min(...{lists})") > 50

@@ -11,7 +11,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from plato.game import Game, Observation
+from plato.game import Features, Game, Observation
 from plato.learners.advice import Advisers
 from plato.learners.config import MappoConfig
 from plato.learners.gae import next_values
@@ -20,7 +20,7 @@ from plato.learners.targets import Played, Scale, targets
 from plato.masking import chosen, divergence, entropy, masked_mean
 from plato.policies.config import ActorConfig
 from plato.policies.critic import GraphCritic
-from plato.policies.pointer import Features, PointerActor
+from plato.policies.pointer import PointerActor
 
 
 class Hyper(eqx.Module):

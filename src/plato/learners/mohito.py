@@ -19,7 +19,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from plato.errors import PlatoError
-from plato.game import Game, Observation, how_many, select
+from plato.game import Features, Game, Observation, how_many, select
 from plato.learners.baseline_configs import MohitoLearning
 from plato.learners.exploration import (
     Explorer,
@@ -36,7 +36,6 @@ from plato.policies.hypergraph import (
 )
 from plato.policies.mohito import GraphNetwork, MohitoActors, MohitoCritics, per_agent
 from plato.policies.mohito_config import MohitoConfig
-from plato.policies.pointer import Features
 
 Networks = TypeVar("Networks", MohitoActors, MohitoCritics)
 

@@ -11,6 +11,7 @@ import plato
 from plato.configuration import from_mapping, to_mapping
 from plato.domains.setups import load_setup, public_in_all
 from plato.errors import PlatoError
+from plato.game import Features
 from plato.policies.baseline_configs import DgnConfig, DicgConfig
 from plato.policies.config import ActorConfig
 from plato.policies.dgn import DgnActor
@@ -18,7 +19,7 @@ from plato.policies.dicg import DicgActor
 from plato.policies.mohito import MohitoActors
 from plato.policies.mohito_config import MohitoConfig
 from plato.policies.padded import PaddedShape
-from plato.policies.pointer import Features, PointerActor
+from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
 from plato.tensors import read_header, read_tree, write_tree
 

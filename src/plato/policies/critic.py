@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from plato.game import Observation
+from plato.game import Features, Observation
 from plato.policies.config import ActorConfig
 from plato.policies.encoders import MLP, Linear
-from plato.policies.pointer import Features, Team
 from plato.policies.products import small_product
+from plato.policies.summaries import Team
 
 LAYERS = 2
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from plato.game import Observation, how_many
+from plato.game import Features, Observation, how_many
 from plato.masking import masked_softmax, pick
 from plato.policies.hypergraph import (
     HYPEREDGE,
@@ -23,7 +23,6 @@ from plato.policies.hypergraph import (
     observation_graphs,
 )
 from plato.policies.mohito_config import MohitoConfig
-from plato.policies.pointer import Features
 from plato.policies.policy import Policy
 
 ATTENTION_SLOPE = 0.2

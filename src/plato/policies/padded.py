@@ -27,8 +27,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from plato.configuration import whole_number
 from plato.errors import PlatoError
-from plato.game import NOOP, Observation
-from plato.policies.pointer import Features
+from plato.game import NOOP, Features, Observation
 
 EMPTY = -1.0
 """Stands for what is not there."""

@@ -20,8 +20,9 @@ from plato.evaluation.evaluate import NoiseProtocol, noisy_game, player_at
 from plato.evaluation.metrics import EpisodeMetrics, episode_metrics
 from plato.game import Game, Observation, ReplayedState
 from plato.policies.dicg import DicgActor
-from plato.policies.pointer import AgentPointer, PointerActor
+from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
+from plato.policies.summaries import AgentPointer
 from plato.replay.shares import Shares, largest_shares
 from plato.seeding import seed_key
 

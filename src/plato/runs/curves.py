@@ -8,6 +8,8 @@ from math import floor, log10
 
 import numpy as np
 
+from plato.runs.lines import Line
+
 WIDTH, HEIGHT = 640, 260
 """Of the drawing; it scales with the page."""
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 14, 44
@@ -16,15 +18,6 @@ MOST_POINTS = 240
 """Points of a line; more of them are averaged."""
 COLOURS = 6
 """Series that the shared style has colours for; more are drawn in one."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One training: what it had returned after how many steps."""
-
-    name: str
-    steps: Sequence[float]
-    returns: Sequence[float]
 
 
 def curve(lines: Sequence[Line], title: str) -> str:
@@ -107,7 +100,7 @@ def _grid(across: _Axis, up: _Axis) -> str:
         parts.append(
             f'<line class="rule" x1="{x0}" x2="{x1}" y1="{y:.1f}" y2="{y:.1f}"/>'
             f'<text x="{x0 - 8}" y="{y + 4:.1f}" text-anchor="end">'
-            f"{_short(tick)}</text>"
+            f"{short(tick)}</text>"
         )
     foot = up.begin
     for tick in across.ticks:
@@ -115,7 +108,7 @@ def _grid(across: _Axis, up: _Axis) -> str:
         anchor = "end" if x > x1 - RIGHT else "middle"
         parts.append(
             f'<text x="{x:.1f}" y="{foot + 18}" text-anchor="{anchor}">'
-            f"{_short(tick)}</text>"
+            f"{short(tick)}</text>"
         )
     middle = (x0 + x1) / 2
     parts.append(
@@ -125,7 +118,7 @@ def _grid(across: _Axis, up: _Axis) -> str:
     return "".join(parts)
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     """1.2 M, 40 k, 0.5: as much as fits beside an axis."""
     for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if abs(number) >= size:

@@ -10,12 +10,10 @@ from plato.evaluation.evaluate import Evaluation
 from plato.evaluation.metrics import mean_and_std, shown
 from plato.learners.config import METHODS, CommonSettings, TrainConfig
 from plato.pages.page import asset, page
-from plato.runs.curves import Line, curve, legend
+from plato.runs.curves import curve, legend
 from plato.runs.folder import RunFolder
-from plato.runs.words import described, evaluated, title
-
-MOST_PANELS = 24
-"""Learning curves in one page; beyond them there are the files in metrics/."""
+from plato.runs.lines import MOST_PANELS, learning_curves
+from plato.runs.words import described, evaluated, share, title
 
 
 def summary_page(folder: RunFolder, results: Sequence[Evaluation]) -> str:
@@ -26,18 +24,20 @@ def summary_page(folder: RunFolder, results: Sequence[Evaluation]) -> str:
         f"{len(config.runs)} training(s) of {described(config.learning)} on "
         f"{about['device']} (PLATO {about['plato']}, JAX {about['jax']})."
     )
+    setups = share(config, _listed(config.setups))
     head = (
         f"<header><p class=eyebrow>Training run, {escape(config.method)}</p>"
-        f"<h1>{escape(title(config))}</h1><p class=lede>{escape(lede)}</p></header>"
+        f"<h1>{escape(title(config.setups))}</h1><p class=lede>{escape(lede)}</p>"
+        f"{f'<p class=lede>{setups}</p>' if setups else ''}</header>"
     )
     sections = [
         _section("What came of it", _results(config, results)),
-        _section("How it learned", _curves(folder, config)),
+        _section("How it learned", _curves(folder)),
         _section("What to do with it", _commands(folder, config)),
         _section("Settings", _settings(config)),
     ]
     return page(
-        f"Training run on {title(config)}",
+        f"Training run on {title(config.setups)}",
         f"{head}<main>{''.join(sections)}</main>",
         styles=[asset("plato.runs", "summary.css")],
     )
@@ -73,16 +73,14 @@ def _row(result: Evaluation, metrics: Sequence[str]) -> str:
     )
 
 
-def _curves(folder: RunFolder, config: TrainConfig) -> str:
+def _curves(folder: RunFolder) -> str:
     panels = []
-    for setups, lines in _lines(folder, config).items():
-        name = ", ".join(setups)
-        drawn = curve(lines, f"Return over steps on {name}")
-        if drawn:
-            panels.append(
-                f"<figure><figcaption>{escape(name)}</figcaption>{drawn}"
-                f"{legend(lines)}</figure>"
-            )
+    for setups, lines in learning_curves(folder).items():
+        name = title(setups)
+        panels.append(
+            f"<figure><figcaption>{escape(name)}</figcaption>"
+            f"{curve(lines, f'Return over steps on {name}')}{legend(lines)}</figure>"
+        )
     if not panels:
         return ""
     left = len(panels) - MOST_PANELS
@@ -92,20 +90,6 @@ def _curves(folder: RunFolder, config: TrainConfig) -> str:
         f"the policy explores.{note}</p>"
         f"<div class=panels>{''.join(panels[:MOST_PANELS])}</div>"
     )
-
-
-def _lines(folder: RunFolder, config: TrainConfig) -> dict[tuple[str, ...], list[Line]]:
-    """The trainings, those on the same setups together."""
-    found: dict[tuple[str, ...], list[Line]] = {}
-    for run in config.runs:
-        rows = [row for row in folder.read_metrics(run) if row["episodes"]]
-        line = Line(
-            f"seed {run.seed}",
-            [config.learning.played(int(row["update"])) for row in rows],
-            [row["return"] for row in rows],
-        )
-        found.setdefault(run.setups, []).append(line)
-    return found
 
 
 def _commands(folder: RunFolder, config: TrainConfig) -> str:
@@ -157,10 +141,16 @@ def _settings(config: TrainConfig) -> str:
 def _pairs(settings: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[str]:
     for name, value in settings.items():
         look = "" if usual.get(name) == value else ' class="changed"'
-        yield f"<dt{look}>{escape(name)}</dt><dd{look}>{escape(_shown(value))}</dd>"
+        yield f"<dt{look}>{escape(name)}</dt><dd{look}>{_shown(value)}</dd>"
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return _listed(value) if isinstance(value, list) else escape(str(value))
+
+
+def _listed(values: Sequence[Any]) -> str:
+    """One after the other; lines end between them, not at the hyphens of names."""
+    names = ",</span> <span class=whole>".join(escape(str(v)) for v in values)
+    return f"<span class=whole>{names}</span>"

@@ -6,10 +6,23 @@ from plato.evaluation.evaluate import Evaluation
 from plato.learners.budget import Budget
 from plato.learners.config import TrainConfig
 
+FEW = 3
+"""Setups that a heading names; more of them it counts."""
 
-def title(config: TrainConfig) -> str:
-    """What a run was trained on."""
-    return ", ".join(config.setups)
+
+def title(setups: Sequence[str]) -> str:
+    """What was trained on."""
+    return ", ".join(setups) if len(setups) <= FEW else f"{len(setups)} setups"
+
+
+def share(config: TrainConfig, names: str) -> str:
+    """How the trainings share several setups, with `names` where the title has none."""
+    if len(config.setups) == 1:
+        return ""
+    how = "one" if config.fleet else "all"
+    return (
+        f"Each training plays {how} of {names if len(config.setups) > FEW else 'them'}."
+    )
 
 
 def described(budget: Budget) -> str:
