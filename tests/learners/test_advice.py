@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from plato.domains.setups import Rows, load_setup
+from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.maps import laid_anew
 from plato.errors import PlatoError
 from plato.game import Features, stack
@@ -27,7 +28,7 @@ ROOM = Rows(3, 5)
 
 
 def test_each_specialist_is_asked_about_its_own_setup_on_its_own_map():
-    homes = [setup.game(ROOM) for setup in SETUPS]
+    homes = [Wildfire.from_config(s.config, **ROOM._asdict()) for s in SETUPS]
     advisers = advisers_of(("pretrained",), SETUPS, homes)
     random = np.random.default_rng(0)
     laid = [
@@ -54,9 +55,10 @@ def test_divergence_is_that_of_the_offered_choices():
     logs = [np.full(4, np.finfo(np.float32).min, np.float32) for _ in range(2)]
     for log, one in zip(logs, (p, q), strict=True):
         log[offered] = np.log(one)
-    found = divergence(*map(jnp.asarray, logs), jnp.asarray(offered))
+    said, done, mask = (jnp.asarray(array) for array in (*logs, offered))
+    found = divergence(said, done, mask)
     assert float(found) == pytest.approx((p * np.log(p / q)).sum(), rel=1e-4)
-    assert float(divergence(*[jnp.asarray(logs[0])] * 2, jnp.asarray(offered))) == 0
+    assert float(divergence(said, said, mask)) == 0
 
 
 def test_they_are_listened_to_less_and_less():
