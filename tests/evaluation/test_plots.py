@@ -35,7 +35,7 @@ def test_all_plots_of_the_field(additive):
     ]
     for figure in drawn.values():
         assert figure.get_size_inches()[0] == WIDTH == 3.3
-        figure.canvas.draw()
+        figure.draw_without_rendering()
     (axes,) = drawn["learning-curve-wildfire-2x3-S3"].axes
     steps = np.asarray(axes.lines[0].get_xdata())
     assert steps.tolist() == [40, 80, 120, 160, 200, 240]

@@ -14,7 +14,7 @@ from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
 from plato.game import stack
-from plato.learners.config import MappoConfig, TrainConfig
+from plato.learners.config import MappoConfig, RunName, TrainConfig
 from plato.learners.mappo import (
     Batch,
     Hyper,
@@ -281,9 +281,20 @@ def test_what_does_not_fit_is_refused(fields, words):
         TrainConfig(**({"setups": ("wildfire-3x3-S3",)} | fields))
 
 
+def test_trainings_across_many_setups_have_names_that_files_can_have():
+    some = tuple(f"wildfire-{i}x{i}-S{j}" for i in range(2, 12) for j in range(4))
+    names = {str(RunName(some[:n], 42)) for n in (1, 2, 12, 39, 40)}
+    names.add(str(RunName(some[1:], 42)))
+    assert len(names) == 6
+    assert max(map(len, names)) < 120
+    assert str(RunName(some[:2], 42)) == "wildfire-2x2-S0+wildfire-2x2-S1-seed42"
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
+        ({"advice": -1.0}, "advice must be at least 0, not -1.0"),
+        ({"advised": 0.0}, "advised must be above 0 and at most 1, not 0.0"),
         ({"gamma": 1.5}, "gamma must be at least 0 and at most 1, not 1.5"),
         ({"lam": math.nan}, "lam must be .*, not nan"),
         ({"actor_rate": -1.0}, "actor_rate must be at least 0, not -1.0"),

@@ -69,7 +69,7 @@ def test_it_says_what_the_run_was_and_what_came_of_it(run, page):
     assert tags.open == []
     words = " ".join(" ".join(tags.text).split())
     assert "wildfire-2x3-S0, wildfire-2x3-S3" in words
-    assert "4 training(s) of 6 updates × 4 games × 10 steps" in words
+    assert "4 trainings of 6 updates × 4 games × 10 steps" in words
     summary = (run.path / "SUMMARY.md").read_text(encoding="utf-8")
     assert "![Learning curves](curve.png)" in summary
     assert (run.path / "curve.png").stat().st_size > 10_000

@@ -1,5 +1,6 @@
 """What and how to learn. Imports nothing heavy: the command line reads it."""
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -94,6 +95,8 @@ class MappoConfig(Budget):
             )
 
 
+LONGEST_NAME = 100
+"""Letters of setups' names in the names of files, which systems allow 255 or fewer."""
 Networks: TypeAlias = ActorConfig | DicgConfig | DgnConfig | MohitoConfig
 Learning: TypeAlias = MappoConfig | DicgLearning | DgnLearning | MohitoLearning
 MethodName: TypeAlias = Literal["plato", "dicg", "dgn", "mohito"]
@@ -242,4 +245,7 @@ class RunName:
 
     def __str__(self) -> str:
         names = "+".join(setup.removesuffix(".toml") for setup in self.setups)
+        if len(self.setups) > 1 and len(names) > LONGEST_NAME:
+            digest = hashlib.sha256(names.encode()).hexdigest()[:8]
+            names = f"{len(self.setups)}-setups-{digest}"
         return f"{re.sub('[/:]', '-', names)}-seed{self.seed}"

@@ -10,7 +10,7 @@ from plato.runs.folder import RunFolder
 from plato.runs.lines import learning_curves
 from plato.runs.picture import write_picture
 from plato.runs.summary_page import summary_page
-from plato.runs.words import described, evaluated, share, title
+from plato.runs.words import evaluated, how, share, title
 
 
 def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
@@ -29,9 +29,7 @@ def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
     lines = [
         f"# {title(config.setups)}",
         "",
-        f"{len(config.runs)} training(s) of {described(config.learning)} on "
-        f"{about['device']} (PLATO {about['plato']}, JAX {about['jax']}). All "
-        f"settings: `config.toml`.",
+        f"{how(config, about)} All settings: `config.toml`.",
         "",
         *([setups, ""] if setups else []),
         *(["![Learning curves](curve.png)", ""] if drawn else []),

@@ -13,21 +13,18 @@ from plato.pages.page import asset, page
 from plato.runs.curves import curve, legend
 from plato.runs.folder import RunFolder
 from plato.runs.lines import MOST_PANELS, learning_curves
-from plato.runs.words import described, evaluated, share, title
+from plato.runs.words import evaluated, how, share, title
 
 
 def summary_page(folder: RunFolder, results: Sequence[Evaluation]) -> str:
     """The page of a run that came to its end."""
     config = folder.config()
     about = json.loads((folder.path / "environment.json").read_text())
-    lede = (
-        f"{len(config.runs)} training(s) of {described(config.learning)} on "
-        f"{about['device']} (PLATO {about['plato']}, JAX {about['jax']})."
-    )
     setups = share(config, _listed(config.setups))
     head = (
         f"<header><p class=eyebrow>Training run, {escape(config.method)}</p>"
-        f"<h1>{escape(title(config.setups))}</h1><p class=lede>{escape(lede)}</p>"
+        f"<h1>{escape(title(config.setups))}</h1>"
+        f"<p class=lede>{escape(how(config, about))}</p>"
         f"{f'<p class=lede>{setups}</p>' if setups else ''}</header>"
     )
     sections = [

@@ -1,6 +1,6 @@
 """What the summaries of a run say in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from plato.evaluation.evaluate import Evaluation
 from plato.learners.budget import Budget
@@ -22,6 +22,16 @@ def share(config: TrainConfig, names: str) -> str:
     how = "one" if config.fleet else "all"
     return (
         f"Each training plays {how} of {names if len(config.setups) > FEW else 'them'}."
+    )
+
+
+def how(config: TrainConfig, about: Mapping[str, str]) -> str:
+    """How much was trained, and by what: `about` is the run's environment."""
+    count = len(config.runs)
+    trainings = "One training" if count == 1 else f"{count} trainings"
+    return (
+        f"{trainings} of {described(config.learning)} on {about['device']} "
+        f"(PLATO {about['plato']}, JAX {about['jax']})."
     )
 
 
