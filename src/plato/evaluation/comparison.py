@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol as Typed
 from typing import runtime_checkable
 
@@ -75,7 +76,13 @@ class Summary:
     """For each contestant, each of STATISTICS."""
     improvement: Mapping[tuple[str, str], Estimate]
     """For each ordered pair, the chance that the first beats the second."""
-    profiles: Mapping[str, Profile]
+    samples: Mapping[str, Sample]
+    """The scores behind it, normalised."""
+
+    @cached_property
+    def profiles(self) -> Mapping[str, Profile]:
+        """Shares of trainings above each of THRESHOLDS; slow, and few ask for it."""
+        return {name: profile(own, THRESHOLDS) for name, own in self.samples.items()}
 
 
 @dataclass(frozen=True)
@@ -298,7 +305,7 @@ def _summary(
             for b in samples
             if a != b
         },
-        profiles={name: profile(own, THRESHOLDS) for name, own in samples.items()},
+        samples=samples,
     )
 
 
