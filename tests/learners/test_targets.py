@@ -40,7 +40,7 @@ def test_values_of_each_block_of_games_are_as_if_it_were_alone() -> None:
         np.testing.assert_allclose(later.square[block], alone.square, rtol=1e-6)
 
 
-def test_advantages_count_as_parts_of_the_returns_of_their_setup() -> None:
+def test_advantages_count_in_steps_worth_of_the_rewards_of_their_setup() -> None:
     """By hand; the games of the second setup hardly differ in what they bring."""
     zero = jnp.zeros((TIME, GAMES))
     solved = jnp.where(jnp.arange(GAMES) < 3, 0.0, 5.0)[None]
@@ -51,7 +51,7 @@ def test_advantages_count_as_parts_of_the_returns_of_their_setup() -> None:
     _, found = targets(Scale.create(2), played, *RATES, normalise=True, setups=2)
     parts = np.array(reward - value)
     for games in (slice(0, 3), slice(3, 6)):
-        parts[:, games] /= np.sqrt(np.mean(np.asarray(reward)[:, games] ** 2))
+        parts[:, games] /= np.abs(np.asarray(reward)[:, games]).mean()
     expected = (parts - parts.mean()) / parts.std()
     np.testing.assert_allclose(found.advantage, expected, rtol=1e-3, atol=1e-4)
     assert np.ptp(found.advantage[:, 3:]) < 0.1
@@ -70,6 +70,13 @@ def test_what_a_setup_pays_does_not_change_what_is_learned_from_it() -> None:
     spread = np.asarray(after.moments()[1] / before.moments()[1])
     np.testing.assert_allclose(spread, [100.0, 1.0], rtol=1e-4)
     np.testing.assert_allclose(plain.target, other.target, rtol=1e-3, atol=1e-4)
+
+
+def test_a_setup_without_any_reward_yet_is_no_number_out_of_nothing() -> None:
+    played = made(4)
+    nothing = played._replace(reward=played.reward.at[:, :3].set(0.0))
+    _, found = targets(Scale.create(2), nothing, *RATES, normalise=True, setups=2)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found))
 
 
 def test_nobody_with_a_choice_is_no_number_out_of_nothing() -> None:

@@ -1,9 +1,11 @@
 """What actor and critic are taught: advantages and values, on one scale.
 
-Setups that are trained together differ much in what there is to win. Values have a
-scale of their own in each, and an advantage counts as a part of the returns there. So
-none of them drowns the others; nor does one where all is won already, as it would if
-the little that its games still differ in were brought to the spread of the others.
+Setups that are trained together differ much in what there is to win, and how soon.
+Values have a scale of their own in each, and an advantage counts as so many steps'
+worth of the rewards there: what all of them strive for together is the mean of their
+returns, each as a part of what it is. So none drowns the others; nor does one whose
+games are won at once, and begun a hundred times as often as those of another that looks
+the same.
 """
 
 from collections.abc import Callable
@@ -93,7 +95,8 @@ def targets(
         )
         returns = advantage + value
         if setups > 1:
-            advantage /= jnp.sqrt((returns**2).mean() + 1e-8)
+            worth = jnp.abs(played.reward).mean()
+            advantage /= jnp.where(worth > 0, worth, 1.0)
         later = scale.updated(returns) if normalise else scale
         new_mean, new_spread = later.moments()
         return later, Targets(
