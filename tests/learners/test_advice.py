@@ -1,5 +1,7 @@
 """Advisers: each is asked about its own setup at home, and heeded less and less."""
 
+import shutil
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +12,7 @@ from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.maps import laid_anew
 from plato.errors import PlatoError
 from plato.game import Features, stack
-from plato.learners.advice import advisers_of
+from plato.learners.advice import adviser_files, load_advisers
 from plato.learners.config import MappoConfig, TrainConfig
 from plato.learners.mappo import Hyper, Rates
 from plato.learners.program import Program
@@ -24,12 +26,14 @@ from plato.runs.folder import RunFolder
 from plato.runs.train import train
 
 SETUPS = [load_setup(f"wildfire-{name}") for name in ("2x3-S1", "3x3-S2")]
+NAMES = tuple(setup.name for setup in SETUPS)
 ROOM = Rows(3, 5)
 
 
 def test_each_specialist_is_asked_about_its_own_setup_on_its_own_map():
     homes = [Wildfire.from_config(s.config, **ROOM._asdict()) for s in SETUPS]
-    advisers = advisers_of(("pretrained",), SETUPS, homes)
+    files = adviser_files(("pretrained",), {setup.name: setup for setup in SETUPS})
+    advisers = load_advisers(list(files.values()), homes)
     random = np.random.default_rng(0)
     laid = [
         laid_anew(stack([home] * 4), setup.config, random)
@@ -72,7 +76,7 @@ def test_they_are_listened_to_less_and_less():
 
 def learned(tmp_path, name: str, **learning) -> dict[str, list[float]]:
     config = TrainConfig(
-        setups=tuple(setup.name for setup in SETUPS),
+        setups=NAMES,
         anywhere=True,
         checkpoints=1,
         networks=ActorConfig(hidden=16, context="pointer"),
@@ -118,8 +122,42 @@ def test_who_cannot_advise_is_refused(names, words, tmp_path, monkeypatch):
         path = tmp_path / f"{name}.safetensors"
         save_policy(path, actor, config, PaddedShape(1, *features, 1), {})
     config = TrainConfig(
-        setups=tuple(setup.name for setup in SETUPS),
+        setups=NAMES,
         learning=MappoConfig(games=4, minibatches=2, advisers=names),
     )
     with pytest.raises(PlatoError, match=words):
         Program(config, {setup.name: setup for setup in SETUPS})
+
+
+def test_a_fleet_has_an_adviser_for_each(tmp_path):
+    """As those of a fleet do, whose runs have a setup each."""
+    files = [str(pretrained_file(name)) for name in NAMES]
+    config = TrainConfig(
+        setups=NAMES,
+        fleet=True,
+        networks=ActorConfig(hidden=8),
+        learning=MappoConfig(
+            games=4, steps=10, updates=2, minibatches=2, advisers=tuple(files)
+        ),
+    )
+    program = Program(config, {setup.name: setup for setup in SETUPS})
+    _, metrics = program.advance(program.start(), 1)
+    assert (program.in_order(metrics["advice"]) > 0).all()
+
+
+def test_a_run_does_not_go_on_with_other_advisers(tmp_path):
+    path = tmp_path / "mine.safetensors"
+    shutil.copy(pretrained_file(NAMES[0]), path)
+    config = TrainConfig(
+        setups=NAMES[:1],
+        networks=ActorConfig(hidden=8),
+        learning=MappoConfig(
+            games=4, steps=10, updates=2, minibatches=2, advisers=(str(path),)
+        ),
+    )
+    folder = RunFolder.create(tmp_path / "run", config)
+    assert train(folder)
+    assert train(folder)  # there is nothing left to do, and nothing has changed
+    shutil.copy(pretrained_file(NAMES[1]), path)
+    with pytest.raises(PlatoError, match="does not have the adviser that"):
+        train(folder)

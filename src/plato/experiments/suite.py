@@ -67,11 +67,17 @@ ROWS: dict[Part, tuple[Row, ...]] = {
         Row("four beginnings", _plato(beginnings=4, updates=234)),
     ),
     "generalist": (
-        # More steps for each of its twelve setups than a specialist has for its one:
-        # it has to know each of them from all sides.
+        # Some of its twelve setups look the same at first: it has to remember what it
+        # has seen to tell them apart, and specialists to tell it what for.
         Row(
             "PLATO generalist",
-            _plato({"depth": 2}, anywhere=True, games=768, updates=1600),
+            _plato(
+                {"encoder": "lstm", "context": "pointer", "depth": 2},
+                anywhere=True,
+                games=768,
+                updates=1600,
+                advisers=("pretrained",),
+            ),
         ),
     ),
     "given": (

@@ -6,6 +6,7 @@ found. Specialists that have found theirs say what they would do at every moment
 learner gets into, and it is drawn towards that, less and less.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from plato.domains.wildfire.maps import seen_at
 from plato.errors import PlatoError
 from plato.game import Observation, stack
 from plato.policies.checkpoint import last_checkpoint, load_policy
-from plato.policies.encoders import LSTMCell
 from plato.policies.pointer import PointerActor
 from plato.policies.pretrained import is_pretrained, meant_by
 
@@ -52,38 +52,47 @@ class Advisers(eqx.Module):
         return said.reshape(said.shape[0], -1, *said.shape[3:])
 
 
-def advisers_of(
-    names: tuple[str, ...], setups: list[Setup], homes: list[Any] | None
-) -> Advisers:
-    """The advisers by their names: one for all setups, or one for each of them.
-
-    `homes` are the games of the setups, where those that are played are laid anew.
-    """
+def adviser_files(names: Sequence[str], setups: Mapping[str, Setup]) -> dict[str, Path]:
+    """Who advises on each setup: one for all of them, or one for each in turn."""
     if len(names) not in (1, len(setups)):
         raise PlatoError(
             f"There are {len(names)} advisers for {len(setups)} setups; name one for "
             f"all of them, or one for each in turn."
         )
-    each = names * len(setups) if len(names) == 1 else names
-    actors = [_adviser(n, s) for n, s in zip(each, setups, strict=True)]
-    for name, actor in zip(each, actors, strict=True):
+    each = names if len(names) > 1 else [names[0]] * len(setups)
+    return {
+        setup: _file(name, setups[setup])
+        for setup, name in zip(setups, each, strict=True)
+    }
+
+
+def _file(name: str, setup: Setup) -> Path:
+    if is_pretrained(name):
+        return meant_by(name, setup.name if setup.shipped else "")
+    return last_checkpoint(Path(name))
+
+
+def load_advisers(files: Sequence[Path], homes: Sequence[Any] | None) -> Advisers:
+    """One adviser for each setup.
+
+    `homes` are the games of the setups, where those that are played are laid anew.
+    """
+    actors = [_adviser(path) for path in files]
+    for path, actor in zip(files, actors, strict=True):
         if not _alike(actor, actors[0]):
             raise PlatoError(
-                f"The advisers {each[0]} and {name} differ in their networks; ask "
+                f"The advisers {files[0]} and {path} differ in their networks; ask "
                 f"such as were trained with the same."
             )
     return Advisers(stack(actors), None if homes is None else stack(homes))
 
 
-def _adviser(name: str, setup: Setup) -> PointerActor:
-    known = setup.name if setup.shipped else ""
-    path = meant_by(name, known) if is_pretrained(name) else last_checkpoint(Path(name))
+def _adviser(path: Path) -> PointerActor:
     policy = load_policy(path)
-    if not isinstance(policy, PointerActor) or isinstance(
-        policy.encode_query, LSTMCell
-    ):
+    remembers = isinstance(policy, PointerActor) and policy.start(1) is not None
+    if not isinstance(policy, PointerActor) or remembers:
         raise PlatoError(
-            f"{name} cannot advise; only policies of PLATO without memory do."
+            f"{path} cannot advise; only policies of PLATO without memory do."
         )
     return policy
 

@@ -203,6 +203,12 @@ class TrainConfig(TrainSettings):
         seeds = range(self.seed, self.seed + self.seeds)
         return [RunName(group, seed) for group in groups for seed in seeds]
 
+    @property
+    def advisers(self) -> tuple[str, ...]:
+        """Whom learners ask at first, if anybody."""
+        learning = self.learning
+        return learning.advisers if isinstance(learning, MappoConfig) else ()
+
     def to_mapping(self) -> dict[str, Any]:
         """As plain dicts, lists and scalars, the method's name among them."""
         return {"method": self.method} | to_mapping(self)

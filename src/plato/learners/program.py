@@ -17,7 +17,7 @@ from plato.domains.wildfire.maps import laid_anew
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.errors import PlatoError
 from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
-from plato.learners.advice import Advisers, advisers_of
+from plato.learners.advice import Advisers, adviser_files, load_advisers
 from plato.learners.beginnings import Contender, best, key_of
 from plato.learners.config import Learning, RunName, TrainConfig
 from plato.learners.methods import Method, method_of
@@ -125,9 +125,7 @@ class Group:
         # Runs of one seed share their beginnings across setups, as the paper's did.
         self._keys = jnp.stack([seed_key(run.seed) for run in runs])
         self._game_keys = jnp.stack([seed_key(seed) for seed in seeds])
-        self._advisers = stack(
-            [_advisers(config, [setups[n] for n in run.setups], rows) for run in runs]
-        )
+        self._advisers = stack([_advisers(config, setups, run, rows) for run in runs])
         self.shape = shape_of(of_run(self.games, 0), rows, config)
         self.method = self._method(config.learning)
         self._create = jax.jit(self._begin)
@@ -316,11 +314,17 @@ def _games(
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
 
-def _advisers(config: TrainConfig, setups: list[Setup], rows: Rows) -> Advisers | None:
+def _advisers(
+    config: TrainConfig, setups: dict[str, Setup], run: RunName, rows: Rows
+) -> Advisers | None:
     """Who advises one run, if anybody does."""
-    names = getattr(config.learning, "advisers", ())
-    homes = [setup.game(rows) for setup in setups] if config.anywhere else None
-    return advisers_of(names, setups, homes) if names else None
+    if not config.advisers:
+        return None
+    files = adviser_files(config.advisers, {n: setups[n] for n in config.setups})
+    homes = [setups[name].game(rows) for name in run.setups]
+    return load_advisers(
+        [files[name] for name in run.setups], homes if config.anywhere else None
+    )
 
 
 def _difference(some: Any, others: Any) -> str | None:

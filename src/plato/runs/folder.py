@@ -3,12 +3,14 @@
 config.toml               everything the run depends on
 environment.json          versions and device it ran with
 games.json                digests of what it plays: a setup may be a file of one's own
+advisers.json             digests of whom it asks, where it does
 metrics/RUN.jsonl         one line for each update
 checkpoints/RUN/N.safetensors   the policy after N updates
 state.safetensors         all that is needed to go on
 SUMMARY.md, summary.html, curve.png   written at the end
 """
 
+import hashlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -30,6 +32,8 @@ from plato.policies.checkpoint import save_policy
 from plato.policies.padded import PaddedShape
 from plato.policies.policy import Policy
 from plato.tensors import read_header, read_tree, write_tree
+
+GAMES = "games.json"
 
 
 @dataclass(frozen=True)
@@ -69,21 +73,36 @@ class RunFolder:
 
     def same_games(self, setups: Mapping[str, Setup]) -> None:
         """Notes what the run plays; later, refuses to go on with anything else."""
-        found = {name: setup.digest for name, setup in setups.items()}
-        before = self.games()
+        self._same(
+            GAMES, {name: s.digest for name, s in setups.items()}, "is not the game"
+        )
+
+    def same_advisers(self, files: Mapping[str, Path]) -> None:
+        """The same for whom it asks about each setup."""
+        digests = {
+            setup: hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+            for setup, path in files.items()
+        }
+        self._same("advisers.json", digests, "does not have the adviser")
+
+    def _same(self, file: str, found: dict[str, str], what: str) -> None:
+        before = self._noted(file)
         if not before:
-            write_json(self.path / "games.json", found)
+            write_json(self.path / file, found)
             return
         for name, digest in found.items():
             if before.get(name) != digest:
                 raise PlatoError(
-                    f"{name}: is not the game that {self.path} was begun with; restore "
-                    f"it, or begin a new run with another --out."
+                    f"{name}: {what} that {self.path} was begun with; restore it, "
+                    f"or begin a new run with another --out."
                 )
 
     def games(self) -> dict[str, str]:
         """The digest of each setup that it plays; none in a run of an older version."""
-        path = self.path / "games.json"
+        return self._noted(GAMES)
+
+    def _noted(self, file: str) -> dict[str, str]:
+        path = self.path / file
         return json.loads(path.read_text()) if path.exists() else {}
 
     def held(self) -> AbstractContextManager[None]:

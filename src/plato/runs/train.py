@@ -13,6 +13,7 @@ import numpy as np
 
 from plato.domains.setups import Setup, load_setup, public_in_all
 from plato.errors import PlatoError
+from plato.learners.advice import adviser_files
 from plato.learners.config import TrainConfig
 from plato.learners.program import Program
 from plato.runs.folder import RunFolder
@@ -65,6 +66,8 @@ def pause_before_saving(took: float) -> float:
 def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
     setups = {name: load_setup(name) for name in config.setups}
     folder.same_games(setups)
+    if config.advisers:
+        folder.same_advisers(adviser_files(config.advisers, setups))
     program = Program(config, setups)
     done = folder.updates_done()
     learner = folder.load_state(program.after(done)) if done else program.start()
