@@ -1,8 +1,11 @@
 """The results that come with the repository: they are the suite's, and can be read."""
 
+import re
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -11,12 +14,15 @@ from plato.domains.setups import load_setup
 from plato.domains.wildfire.optimum.known import known_optimum
 from plato.evaluation.contestants import grid_of
 from plato.evaluation.published import paper_cells
+from plato.evaluation.significance import crossed_test
 from plato.experiments import suite
-from plato.experiments.findings import TESTED
+from plato.experiments.findings import TESTED, _p
 from plato.experiments.store import Store
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
+Place: TypeAlias = tuple[str, str, str | None, str]
+"""Protocol, row, grid of training (None for a given policy) and setup."""
 
 
 def test_every_cell_is_one_of_the_suites():
@@ -53,17 +59,49 @@ def test_tables_in_the_docs_are_those_of_the_report():
 
 
 @pytest.fixture(scope="module")
-def returns() -> dict[tuple[str, str, str, str], dict[int, float]]:
-    """Mean return of every training, by protocol, row, grid of training and setup."""
+def episodes() -> dict[Place, dict[int, np.ndarray]]:
+    """Returns of every training, seed by seed."""
     found = defaultdict(dict)
     for entry in Store(RESULTS).entries():
         cell = entry.data["cell"]
         home = grid_of(cell["trained_on"][0]) if cell["trained_on"] else None
         for setup in cell["plays"]:
-            key = (cell["protocol"]["name"], cell["row"], home, setup[9:])
-            mean = np.mean(entry.data["episodes"][setup]["return"])
-            found[key][cell["seed"]] = float(mean)
+            place = (cell["protocol"]["name"], cell["row"], home, setup[9:])
+            policies = np.asarray(entry.data["episodes"][setup]["return"], np.float64)
+            found[place][cell["seed"]] = policies.mean(axis=0)
+    return dict(found)
+
+
+@pytest.fixture(scope="module")
+def returns(episodes) -> dict[Place, dict[int, float]]:
+    """Mean return of every training."""
+    return {
+        place: {seed: float(own.mean()) for seed, own in those.items()}
+        for place, those in episodes.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def trainings(episodes) -> Callable[[str, str], np.ndarray]:
+    """A row's returns on a native setup, with own noise: a line for each training."""
+    trained = {row for _, row, home, _ in episodes if home}
+
+    def found(row: str, setup: str) -> np.ndarray:
+        place = ("field", row, setup[:3] if row in trained else None, setup)
+        return np.stack([own for _, own in sorted(episodes[place].items())])
+
     return found
+
+
+def prose(page: str) -> str:
+    """A page of the docs, on one line."""
+    return " ".join((ROOT / "docs" / page).read_text("utf-8").split())
+
+
+def optimum(setup: str) -> float:
+    known = known_optimum(load_setup(f"wildfire-{setup}"))
+    assert known is not None
+    return known
 
 
 def test_what_the_page_says_of_single_trainings(returns):
@@ -117,11 +155,6 @@ def test_what_the_page_says_of_single_trainings(returns):
 
 
 def test_what_the_page_says_of_transfer(returns):
-    def optimum(setup: str) -> float:
-        known = known_optimum(load_setup(f"wildfire-{setup}"))
-        assert known is not None
-        return known
-
     shares = [
         np.mean(list(those.values())) / optimum(setup)
         for (protocol, row, _, setup), those in returns.items()
@@ -132,20 +165,89 @@ def test_what_the_page_says_of_transfer(returns):
     assert (round(100 * min(shares)), round(100 * max(shares))) == (-7, 64)
 
 
-def test_what_the_baselines_page_says_of_mohito(returns):
+def test_every_p_of_the_page_is_of_the_results(trainings):
+    """`on 3×3 S1 DICG earns more (7.58 and 7.38, p = 0.008)`: more than PLATO."""
+    text = prose("results.md")
+    said = re.findall(
+        r"on (\S+ S\d) (\w+) earns more \((\S+) and (\S+), p = (\S+)\)", text
+    )
+    assert len(said) == len(re.findall(r"\bp = ", text))
+    for place, row, more, less, p in said:
+        (setup,) = named(place)
+        pair = trainings(row, setup), trainings("PLATO", setup)
+        assert [f"{own.mean():.2f}" for own in pair] == [more, less]
+        assert pair[0].mean() > pair[1].mean()
+        assert _p(crossed_test(*pair).p) == p
+
+
+def test_what_the_page_says_of_the_planner(trainings):
+    said = re.search(
+        r"A planner that knows the rules\*\* earns as much as PLATO does in the mean "
+        r"\((\S+) and (\S+) % of the optimum\): less on (.*?), more on (.*?), "
+        r"each with p < ([\d.]+)",
+        prose("results.md"),
+    )
+    assert said
+    *shares, less, more, level = said.groups()
+    hard = [f"{grid}-{s}" for grid in suite.GRIDS for s in suite.LEVELS if s != "S0"]
+    for row, share in zip((suite.PLANNER, "PLATO"), shares, strict=True):
+        mean = np.mean([trainings(row, s).mean() / optimum(s) for s in hard])
+        assert f"{100 * mean:.1f}" == share
+    # Setups that the page does not name are those that nothing can be said of.
+    sure = {"less": [], "more": []}
+    for setup in hard:
+        test = crossed_test(trainings(suite.PLANNER, setup), trainings("PLATO", setup))
+        if test.p < float(level):
+            sure["more" if test.difference > 0 else "less"].append(setup)
+    assert sure == {"less": sorted(named(less)), "more": sorted(named(more))}
+
+
+def named(text: str) -> list[str]:
+    """The setups in a text: `3×3 S1`, `S1 and S3 of 2×3`, `S1–S3 of 4×4`."""
+    levels = r"S\d(?:–S\d)?(?:(?:, | and )S\d(?:–S\d)?)*"
+    found = re.findall(rf"(\d×\d) ({levels})|({levels}) of (\d×\d)", text)
+    return [
+        f"{(before or after).replace('×', 'x')}-S{level}"
+        for before, own, others, after in found
+        for first, last in re.findall(r"S(\d)(?:–S(\d))?", own or others)
+        for level in range(int(first), int(last or first) + 1)
+    ]
+
+
+def test_setups_are_read_as_pages_name_them():
+    assert named("on S1 and S3 of 2×3 and on 4×4 S1") == ["2x3-S1", "2x3-S3", "4x4-S1"]
+    assert named("S1–S3 of 4×4, 3×3 S0") == ["4x4-S1", "4x4-S2", "4x4-S3", "3x3-S0"]
+
+
+def test_what_the_baselines_page_says_of_mohito(trainings):
+    """Its table: rows of the results, rows of the paper, and `p`, of the two rows above
+    it. What is left empty is not said."""
     page = (ROOT / "docs" / "baselines.md").read_text("utf-8")
-    for row, home in (("MOHITO", True), ("Random", False)):
-        means = [
-            np.mean(list(those.values()))
-            for grid in ("2x3", "3x3")
-            for level in suite.LEVELS
-            if (
-                those := returns[
-                    "field", row, grid if home else None, f"{grid}-{level}"
-                ]
-            )
-        ]
-        assert f"| {row} | {' | '.join(f'{mean:.2f}' for mean in means)} |" in page
+    (table,) = re.findall(r"^\| \| 2×3 S0 \|.*\n(?:\|.*\n)+", page, re.MULTILINE)
+    lines = [
+        [cell.strip() for cell in line[1:-1].split("|")] for line in table.splitlines()
+    ]
+    (_, *columns), _, *rows = lines
+    setups = []
+    for column in columns:
+        *grid, level = column.replace("×", "x").split()
+        setups.append(f"{grid[0] if grid else setups[-1][:3]}-{level}")
+
+    def expected(number: int, setup: str) -> str:
+        name = rows[number][0]
+        if name == "p":
+            above = [trainings(row[0], setup) for row in rows[number - 2 : number]]
+            return _p(crossed_test(*above).p)
+        if name.endswith(" in the paper"):
+            cells = paper_cells("native", "return", *setup.split("-"))
+            return f"{cells[name.removesuffix(' in the paper')].mean:.2f}"
+        return f"{trainings(name, setup).mean():.2f}"
+
+    assert {"MOHITO", "Random", "p"} <= {row[0] for row in rows}
+    for number, (_, *cells) in enumerate(rows):
+        said = [(s, cell) for s, cell in zip(setups, cells, strict=True) if cell]
+        assert said
+        assert said == [(setup, expected(number, setup)) for setup, _ in said]
 
 
 def test_random_is_nearly_the_papers():
