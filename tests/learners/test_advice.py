@@ -96,10 +96,10 @@ def learned(tmp_path, name: str, **learning) -> dict[str, list[float]]:
 
 
 def test_a_learner_comes_to_do_as_it_is_told(tmp_path):
-    heeded = learned(tmp_path, "heeded", advice=5.0, advised=1.0)["advice"]
+    heeded = learned(tmp_path, "heeded", advice=50.0, advised=1.0)["advice"]
     ignored = learned(tmp_path, "ignored", advice=0.0)["advice"]
-    assert heeded[-1] < 0.6 * heeded[0]
-    assert heeded[-1] < 0.8 * ignored[-1]
+    assert heeded[-1] < 0.5 * heeded[0]
+    assert heeded[-1] < 0.9 * ignored[-1]  # returns alone lead there, too, but later
 
 
 @pytest.mark.parametrize(
