@@ -222,6 +222,26 @@ def test_a_fleet_and_a_generalist():
     assert general.in_order(metrics["return"]).shape == (2,)
 
 
+def test_trainings_of_a_kind_are_compiled_once():
+    """Seeds are data, and so are setups of one size."""
+
+    def begun(learning: MappoConfig, **changes: Any) -> Any:
+        config = replace(SMALL, learning=learning, **changes)
+        loaded = {name: plato.load_setup(name) for name in config.setups}
+        program = Program(config, loaded)
+        program.advance(program.start(), 1)
+        (group,) = program.groups
+        return group
+
+    own = replace(SMALL.learning, clip=0.15, beginnings=1)  # of no other test
+    first = begun(own)
+    for other in (begun(own, seed=7), begun(own, setups=("wildfire-2x3-S1",))):
+        assert other._create is first._create
+        assert other._update is first._update
+    assert first._create._cache_size() == first._update._cache_size() == 1
+    assert begun(SMALL.learning)._update is not first._update
+
+
 def test_games_anywhere_have_maps_of_their_own():
     loaded = {name: plato.load_setup(name) for name in SMALL.setups}
     settings = replace(SMALL, anywhere=True, noise="paper")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from functools import partial
 from math import prod
 from typing import Any, TypeVar
@@ -18,9 +17,9 @@ from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.errors import PlatoError
 from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
 from plato.learners.advice import Advisers, adviser_files, load_advisers
-from plato.learners.beginnings import Contender, best, key_of
-from plato.learners.config import Learning, RunName, TrainConfig
-from plato.learners.methods import Method, method_of
+from plato.learners.beginnings import Contender, best
+from plato.learners.config import RunName, TrainConfig
+from plato.learners.kinds import Kind, compiled, of_run
 from plato.policies.padded import PaddedShape
 from plato.policies.policy import Policy
 from plato.seeding import seed_key
@@ -127,9 +126,15 @@ class Group:
         self._game_keys = jnp.stack([seed_key(seed) for seed in seeds])
         self._advisers = stack([_advisers(config, setups, run, rows) for run in runs])
         self.shape = shape_of(of_run(self.games, 0), rows, config)
-        self.method = self._method(config.learning)
-        self._create = jax.jit(self._begin)
-        self._update = jax.jit(_over_runs(len(runs), self._step), donate_argnums=1)
+        kind = Kind(
+            config.networks,
+            config.learning,
+            self.shape,
+            setups=len(runs[0].setups),
+            mapped=len(runs) > 1,
+        )
+        self.method = kind.method()
+        self._create, self._update = compiled(kind)
 
     def start(self) -> list[Contender]:
         """New learners: as many as there are beginnings, each stacked over the runs."""
@@ -178,33 +183,11 @@ class Group:
         )
         return contender.after(learner, metrics), metrics
 
-    def _begin(self, games, key, game_key, number):
-        keys = {"key": key_of(key, number), "game_key": key_of(game_key, number)}
-        return self.method.create(games, **keys)
-
-    def _step(self, games, learner, key, game_key, number, numbers, advisers):
-        learning = with_numbers(self.config.learning, numbers)
-        return self._method(learning, advisers).update(
-            games, learner, key_of(key, number), key_of(game_key, number)
-        )
-
-    def _method(self, learning: Learning, advisers: Advisers | None = None) -> Method:
-        setups, networks = len(self.runs[0].setups), self.config.networks
-        return method_of(networks, learning, self.shape, setups, advisers)
-
     def policies(self, contenders: list[Contender]) -> list[Policy[Any]]:
         """The policy of each run as it is now, of the contender that does best."""
         found = [self.method.policy(contender.learner) for contender in contenders]
         stacked = jax.device_get(best([c.score for c in contenders], found))
         return [of_run(stacked, i) for i in range(len(self.runs))]
-
-
-def with_numbers(learning: Learning, numbers: Mapping[str, Array]) -> Learning:
-    """Settings with some numbers in place of what they have; arrays are welcome."""
-    changed = copy(learning)
-    for name, number in numbers.items():
-        object.__setattr__(changed, name, number)
-    return changed
 
 
 def shape_of(games: Game[Any, Any], rows: Rows, config: TrainConfig) -> PaddedShape:
@@ -242,23 +225,6 @@ def grouped(rows: Sequence[Rows], kinds: Sequence[Any]) -> list[list[int]]:
                 continue
         groups.append([i])
     return [sorted(group) for group in groups]
-
-
-def of_run(tree: Any, index: int) -> Any:
-    """One run's part of something stacked over runs."""
-    return jax.tree.map(lambda leaf: leaf[index], tree)
-
-
-def _over_runs(runs: int, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Maps over the first axis; a single run is not mapped, which compiles faster."""
-    if runs > 1:
-        return jax.vmap(function)
-
-    def single(*arguments: Any) -> Any:
-        result = function(*of_run(arguments, 0))
-        return jax.tree.map(lambda leaf: leaf[None], result)
-
-    return single
 
 
 def _room(rows: Sequence[Rows]) -> Rows:

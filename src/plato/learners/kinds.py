@@ -1,0 +1,88 @@
+"""What of a training is compiled: once, for all trainings of its kind."""
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+from jaxtyping import Array
+
+from plato.learners.advice import Advisers
+from plato.learners.beginnings import key_of
+from plato.learners.config import Learning, Networks
+from plato.learners.methods import Method, method_of
+from plato.policies.padded import PaddedShape
+
+KINDS = 16
+"""How many are kept compiled in a process, the latest ones."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a compiled training depends on, but for what it is given as data."""
+
+    networks: Networks
+    learning: Learning
+    shape: PaddedShape
+    setups: int
+    """Of each run."""
+    mapped: bool
+    """Whether there are several runs."""
+
+    def method(
+        self,
+        numbers: Mapping[str, Array] | None = None,
+        advisers: Advisers | None = None,
+    ) -> Method:
+        """With some numbers in place of those that it has."""
+        learning = with_numbers(self.learning, numbers or {})
+        return method_of(self.networks, learning, self.shape, self.setups, advisers)
+
+
+@lru_cache(maxsize=KINDS)
+def compiled(kind: Kind) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """How a run begins, and the next update of all runs.
+
+    A training that is resumed or repeated in the same process finds them compiled.
+    """
+    update = partial(_step, kind)
+    return (
+        jax.jit(partial(_begin, kind)),
+        jax.jit(jax.vmap(update) if kind.mapped else _single(update), donate_argnums=1),
+    )
+
+
+def _begin(kind: Kind, games, key, game_key, number):
+    keys = {"key": key_of(key, number), "game_key": key_of(game_key, number)}
+    return kind.method().create(games, **keys)
+
+
+def _step(kind: Kind, games, learner, key, game_key, number, numbers, advisers):
+    return kind.method(numbers, advisers).update(
+        games, learner, key_of(key, number), key_of(game_key, number)
+    )
+
+
+def _single(function: Callable[..., Any]) -> Callable[..., Any]:
+    """In place of a map over the only run, which would take longer to compile."""
+
+    def single(*arguments: Any) -> Any:
+        result = function(*of_run(arguments, 0))
+        return jax.tree.map(lambda leaf: leaf[None], result)
+
+    return single
+
+
+def of_run(tree: Any, index: int) -> Any:
+    """One run's part of something stacked over runs."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
+def with_numbers(learning: Learning, numbers: Mapping[str, Array]) -> Learning:
+    """Settings with some numbers in place of what they have; arrays are welcome."""
+    changed = copy(learning)
+    for name, number in numbers.items():
+        object.__setattr__(changed, name, number)
+    return changed
