@@ -8,6 +8,7 @@ from jaxtyping import install_import_hook
 # Before anything of plato is imported: every annotated function is checked as it runs.
 install_import_hook("plato", "typecheck.check")
 
+import gc  # noqa: E402
 import os  # noqa: E402
 from functools import partial  # noqa: E402
 
@@ -20,6 +21,11 @@ from command_line import run_plato  # noqa: E402
 from small_runs import trained  # noqa: E402
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# What is imported stays: it need not be looked through for garbage again and again,
+# nor need the rest as often as small programs do.
+gc.freeze()
+gc.set_threshold(10_000)
 
 settings.register_profile(
     "plato",

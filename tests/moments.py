@@ -1,6 +1,11 @@
-"""Random moments of an open game: any numbers of agents, tasks and actions."""
+"""Random moments of an open game: any numbers of agents, tasks and actions.
 
-import jax.numpy as jnp
+They are made in NumPy: JAX would compile every operation for every shape.
+"""
+
+from typing import Any
+
+import jax
 import numpy as np
 from hypothesis import strategies as st
 
@@ -58,31 +63,62 @@ def moments(
     present = random.random(agents) < (0.6 if away else 2)
     options = (random.random((agents, tasks, 1)) < 0.6) & sees[:, :, None]
     options &= present[:, None, None]
-    return Observation(
-        agents=jnp.asarray(random.normal(size=(agents, 3)), jnp.float32),
-        roster=jnp.ones(agents, bool),
-        present=jnp.asarray(present),
-        tasks=jnp.asarray(random.normal(size=(tasks, 2)), jnp.float32),
-        exists=jnp.ones(tasks, bool),
-        public=jnp.asarray([True, bool(random.integers(2)), True]),
-        sees_agents=jnp.asarray(knows),
-        sees_tasks=jnp.asarray(sees),
-        options=jnp.asarray(options),
+    return observation(
+        agents=random.normal(size=(agents, 3)).astype(np.float32),
+        roster=np.ones(agents, bool),
+        present=present,
+        tasks=random.normal(size=(tasks, 2)).astype(np.float32),
+        exists=np.ones(tasks, bool),
+        public=np.asarray([True, bool(random.integers(2)), True]),
+        sees_agents=knows,
+        sees_tasks=sees,
+        options=options,
     )
+
+
+def observation(**arrays: np.ndarray) -> Observation:
+    """What is seen, from arrays of NumPy."""
+    return Observation(**jax.device_put(arrays))
+
+
+def arrays_of(seen: Observation) -> dict[str, Any]:
+    """The other way round."""
+    return jax.device_get(vars(seen))
+
+
+def changed(seen: Observation, **arrays: np.ndarray) -> Observation:
+    return observation(**arrays_of(seen) | arrays)
+
+
+def without(seen: Observation, agent: int) -> Observation:
+    """The same moment with an agent away."""
+    others = np.arange(seen.present.shape[0]) != agent
+    return changed(seen, present=np.asarray(seen.present) & others)
+
+
+def offered(seen: Observation) -> np.ndarray:
+    """Its `action_mask`, computed in arrays that fit all moments: one compilation."""
+    agents, tasks = seen.options.shape[:2]
+    mask = np.asarray(_mask(with_spare_rows(seen, *ROWS, seed=0)))
+    return mask[:agents, : 1 + tasks]
+
+
+_mask = jax.jit(lambda seen: seen.action_mask)
 
 
 def rearranged(seen: Observation, agents, tasks) -> Observation:
     """The same moment with its rows in another order (or with some left out)."""
-    return Observation(
-        agents=seen.agents[agents],
-        roster=seen.roster[agents],
-        present=seen.present[agents],
-        tasks=seen.tasks[tasks],
-        exists=seen.exists[tasks],
-        public=seen.public,
-        sees_agents=seen.sees_agents[agents][:, agents],
-        sees_tasks=seen.sees_tasks[agents][:, tasks],
-        options=seen.options[agents][:, tasks],
+    arrays = arrays_of(seen)
+    return observation(
+        agents=arrays["agents"][agents],
+        roster=arrays["roster"][agents],
+        present=arrays["present"][agents],
+        tasks=arrays["tasks"][tasks],
+        exists=arrays["exists"][tasks],
+        public=arrays["public"],
+        sees_agents=arrays["sees_agents"][agents][:, agents],
+        sees_tasks=arrays["sees_tasks"][agents][:, tasks],
+        options=arrays["options"][agents][:, tasks],
     )
 
 
@@ -91,12 +127,14 @@ def with_spare_rows(
 ) -> Observation:
     """The same moment with masked rows of rubbish at the end."""
     random = np.random.default_rng(seed)
+    arrays = arrays_of(seen)
 
-    def grow(array, sizes, rubbish):
+    def grow(name, sizes, rubbish):
+        array = arrays[name]
         shape = [size or have for size, have in zip(sizes, array.shape, strict=True)]
         full = rubbish(shape)
         full[tuple(slice(have) for have in array.shape)] = array
-        return jnp.asarray(full.astype(np.asarray(array).dtype))
+        return full.astype(array.dtype)
 
     def any_number(shape):
         return 100 * random.normal(size=shape)
@@ -107,14 +145,14 @@ def with_spare_rows(
     def never(shape):
         return np.zeros(shape, bool)
 
-    return Observation(
-        agents=grow(seen.agents, (agents, None), any_number),
-        roster=grow(seen.roster, (agents,), never),
-        present=grow(seen.present, (agents,), never),
-        tasks=grow(seen.tasks, (tasks, None), any_number),
-        exists=grow(seen.exists, (tasks,), never),
-        public=seen.public,
-        sees_agents=grow(seen.sees_agents, (agents, agents), any_flag),
-        sees_tasks=grow(seen.sees_tasks, (agents, tasks), any_flag),
-        options=grow(seen.options, (agents, tasks, None), never),
+    return observation(
+        agents=grow("agents", (agents, None), any_number),
+        roster=grow("roster", (agents,), never),
+        present=grow("present", (agents,), never),
+        tasks=grow("tasks", (tasks, None), any_number),
+        exists=grow("exists", (tasks,), never),
+        public=arrays["public"],
+        sees_agents=grow("sees_agents", (agents, agents), any_flag),
+        sees_tasks=grow("sees_tasks", (agents, tasks), any_flag),
+        options=grow("options", (agents, tasks, None), never),
     )

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import shown
-from compiling import AS_USERS_DO
+from compiling import TO_LEARN
 
 ROOT = Path(__file__).parent.parent
 LEARNING = ("docs/tutorial.md", "docs/howto/domain.md")
-"""Pages that learn something: their programs are compiled as for users. Those of the
-others run for less time than they take to compile."""
+"""Pages that learn something, with programs that run as long as they take to compile.
+Those of the others run for less time."""
 SMALL = "--updates 2 --games 8 --steps 8 --hidden 8 --minibatches 2"
 FEW = "--methods NOOP Random --setup wildfire-2x3-S0 --only native"
 TRAIN = "plato train --setup"
@@ -93,7 +93,7 @@ def run_pages(pages: tuple[str, ...], folder: Callable[[str], Path]) -> dict[str
     results = {}
     for learning in (True, False):
         chosen = [page for page in pages if (page in LEARNING) == learning]
-        settings = AS_USERS_DO if learning else dict(os.environ)
+        settings = TO_LEARN if learning else dict(os.environ)
         lines = iter(_run(chosen, folders, settings))
         for page in chosen:
             for step in steps_of(page):

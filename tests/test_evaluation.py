@@ -90,8 +90,8 @@ def test_means_under_independent_noise(setup, random, weakest, strongest):
     """Against an earlier, separate simulation of 20,000 episodes each."""
     expected = {"random": random, "weakest": weakest, "strongest": strongest}
     for policy, mean in expected.items():
-        returns = evaluate(policy, setup, episodes=4000).metrics["return"]
-        error = returns.std() * np.sqrt(1 / 4000 + 1 / 20_000)
+        returns = evaluate(policy, setup, episodes=2500).metrics["return"]
+        error = returns.std() * np.sqrt(1 / 2500 + 1 / 20_000)
         assert abs(returns.mean() - mean) < 4 * error + 0.05
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +19,6 @@ from plato.domains.wildfire.planner import AssignmentPolicy
 from plato.errors import PlatoError
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.named import named_policy
-from plato.game import stack
 
 
 def config_of(name: str, steps: int = 10) -> WildfireConfig:
@@ -73,20 +73,26 @@ def random_states(game: Wildfire, count: int) -> WildfireState:
     highest = int(game.rules.burnt_out)
 
     def integers(most: int, *shape: int):
-        return jnp.asarray(random.integers(0, most, shape), jnp.int32)
+        return random.integers(0, most, (count, *shape), np.int32)
 
-    def one() -> WildfireState:
-        intensity = integers(highest + 1, tasks)
-        return replace(
-            first,
-            intensity=intensity,
-            burning=(intensity > 0) & (intensity < highest),
-            suppressant=integers(3, agents).astype(jnp.float32),
-            equipment=integers(int(game.rules.pristine) + 1, agents),
-            time=integers(int(game.rules.max_steps)),
-        )
-
-    return stack([one() for _ in range(count)])
+    # In NumPy: JAX would compile every operation for every shape.
+    intensity = integers(highest + 1, tasks)
+    changes = {
+        "intensity": intensity,
+        "burning": (intensity > 0) & (intensity < highest),
+        "suppressant": integers(3, agents).astype(np.float32),
+        "equipment": integers(int(game.rules.pristine) + 1, agents),
+        "time": integers(int(game.rules.max_steps)),
+    }
+    alike = jax.tree.map(
+        lambda leaf: np.broadcast_to(leaf, (count, *leaf.shape)), first
+    )
+    states = eqx.tree_at(
+        lambda states: [getattr(states, name) for name in changes],
+        alike,
+        list(changes.values()),
+    )
+    return jax.device_put(states)
 
 
 def decide(policy: AssignmentPolicy, game: Wildfire, states: WildfireState):
@@ -117,10 +123,16 @@ def decide(policy: AssignmentPolicy, game: Wildfire, states: WildfireState):
 )
 def test_the_last_step_worked_by_hand(intensity, suppressant, actions, gain):
     state = at_last_step(intensity, suppressant)
-    assert PAIR_PLANNER.assign(state).tolist() == actions
-    outlook = PAIR_PLANNER.outlook(state, PAIR_PLANNER.divide(state))
-    found = outlook.gain(jnp.asarray(actions, jnp.int32))
+    assigned, found = planned(state, jnp.asarray(actions, jnp.int32))
+    assert assigned.tolist() == actions
     np.testing.assert_allclose(found, gain, atol=1e-6)
+
+
+@jax.jit
+def planned(state: WildfireState, actions):
+    """What the planner does, and what some actions gain by its account."""
+    outlook = PAIR_PLANNER.outlook(state, PAIR_PLANNER.divide(state))
+    return PAIR_PLANNER.assign(state), outlook.gain(actions)
 
 
 def crew_of(policy: AssignmentPolicy, fire: int, *members: int) -> int:
@@ -182,8 +194,8 @@ def test_the_gain_is_an_expectation():
 
     assert policy.options.crews.size == 2
     compared = 0
-    states = random_states(game, 40)
-    for i in range(40):
+    states = random_states(game, 80)
+    for i in range(80):
         state = jax.tree.map(lambda leaf, i=i: leaf[i], states)
         gain, mean = both(state, choices[(7 * i) % len(choices)])
         if np.isfinite(gain):
@@ -198,7 +210,8 @@ def test_assignments_are_legal_one_by_one_or_together(name):
     policy = AssignmentPolicy.from_rules(game.rules)
     states = random_states(game, 64)
     actions = decide(policy, game, states)
-    legal = np.asarray(jax.vmap(lambda s: game.observe(s).action_mask)(states))
+    offered = jax.jit(jax.vmap(lambda state: game.observe(state).action_mask))
+    legal = np.asarray(offered(states))
     assert np.take_along_axis(legal, actions[:, :, None], axis=2).all()
     assert actions.any()
     single = jax.jit(lambda state: policy.assign(state))

@@ -9,7 +9,7 @@ from plato.policies.config import ActorConfig
 
 HOME = "wildfire-2x3-S3"
 AWAY = "wildfire-3x3-S3-transfer"
-FIELD = replace(protocol("field", episodes=6), choosing=range(10**6, 10**6 + 4))
+FIELD = replace(protocol("field", episodes=6), choosing=range(10**6, 10**6 + 6))
 PAPER = protocol("paper", episodes=6)
 SETTINGS = TrainSettings(
     checkpoints=6,

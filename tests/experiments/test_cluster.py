@@ -3,7 +3,10 @@
 import logging
 import math
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pytest
 from small_cells import given, trained
@@ -18,53 +21,15 @@ ray = pytest.importorskip("ray", reason="extra `cluster` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
 
-@pytest.fixture
-def cluster():
-    from ray.cluster_utils import Cluster as LocalCluster
-
-    cluster = LocalCluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 0, "include_dashboard": False},
-    )
-    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
-    yield cluster
-    ray.shutdown()
-    cluster.shutdown()
+def test_a_cluster_that_is_not_there(tmp_path):
+    with pytest.raises(PlatoError, match="There is no Ray cluster at 127"):
+        Cluster("127.0.0.1:1").run([given()], Store(tmp_path), Listener())
 
 
-def test_a_worker_is_lost_and_nothing_else(cluster, tmp_path):
-    cluster.add_node(num_cpus=1)
-    doomed = cluster.add_node(num_cpus=1)
-    cluster.wait_for_nodes()
-    cells = [trained(seed) for seed in range(42, 46)]
-    store, heard = Store(tmp_path), []
-
-    def hear(cell, entry):
-        if not heard:
-            # It is at work on a cell of its own now.
-            cluster.remove_node(doomed, allow_graceful=False)
-        heard.append(cell)
-
-    Cluster().run(cells, store, Listener(done=hear))
-    assert sorted(map(str, heard)) == sorted(map(str, cells))
-    assert all(map(store.has, cells))
-    # Asked again, nothing is left to do.
-    Cluster().run(cells, store, Listener(done=hear))
-    assert len(heard) == len(cells)
-
-
-def test_a_cell_that_cannot_be_done_does_not_harm_others(cluster, tmp_path):
-    from dataclasses import replace
-
-    cluster.add_node(num_cpus=2)
-    cluster.wait_for_nodes()
-    bad = replace(given(), plays=("wildfire-nowhere",))
-    store, said = Store(tmp_path), []
-    with pytest.raises(PlatoError, match="1 of 2 cells could not be done"):
-        Cluster().run([bad, given()], store, Listener(says=said.append))
-    assert store.has(given())
-    assert not store.has(bad)
-    assert "no setup named 'wildfire-nowhere'" in said[0]
+def test_without_ray(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(PlatoError, match=r"plato-marl\[cluster\]"):
+        Cluster().run([given()], Store(tmp_path), Listener())
 
 
 class Immediately:
@@ -110,13 +75,46 @@ def test_only_some_cells_are_claimed_at_a_time(tmp_path, monkeypatch):
         assert free == [cells[4]]
 
 
-def test_trials_are_tasks_too(cluster):
+class Nodes(NamedTuple):
+    """A running cluster, and the one of its two workers that can be done without."""
+
+    cluster: Any
+    spare: Any
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    from ray.cluster_utils import Cluster as LocalCluster
+
+    cluster = LocalCluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 0, "include_dashboard": False},
+    )
+    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+    _, spare = (cluster.add_node(num_cpus=1) for _ in range(2))
+    cluster.wait_for_nodes()
+    yield Nodes(cluster, spare)
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.mark.usefixtures("nodes")
+def test_a_cell_that_cannot_be_done_does_not_harm_others(tmp_path):
+    bad = replace(given(), plays=("wildfire-nowhere",))
+    store, said = Store(tmp_path), []
+    with pytest.raises(PlatoError, match="1 of 2 cells could not be done"):
+        Cluster().run([bad, given()], store, Listener(says=said.append))
+    assert store.has(given())
+    assert not store.has(bad)
+    assert "no setup named 'wildfire-nowhere'" in said[0]
+
+
+@pytest.mark.usefixtures("nodes")
+def test_trials_are_tasks_too():
     import plato
     from plato.tuning.cluster import scores_of_cluster
     from plato.tuning.spaces import SPACES, Choice
 
-    cluster.add_node(num_cpus=2)
-    cluster.wait_for_nodes()
     middle = {
         name: of.sizes[0] if isinstance(of, Choice) else (of.low * of.high) ** 0.5
         for name, of in SPACES["dicg"].items()
@@ -129,12 +127,20 @@ def test_trials_are_tasks_too(cluster):
     assert math.isfinite(found[0])
 
 
-def test_a_cluster_that_is_not_there(tmp_path):
-    with pytest.raises(PlatoError, match="There is no Ray cluster at 127"):
-        Cluster("127.0.0.1:1").run([given()], Store(tmp_path), Listener())
+def test_a_worker_is_lost_and_nothing_else(nodes, tmp_path):
+    """The last of those on the cluster: the worker stays lost."""
+    cells = [trained(seed) for seed in range(42, 45)]
+    store, heard = Store(tmp_path), []
 
+    def hear(cell, entry):
+        if not heard:
+            # It is at work on a cell of its own now.
+            nodes.cluster.remove_node(nodes.spare, allow_graceful=False)
+        heard.append(cell)
 
-def test_without_ray(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(PlatoError, match=r"plato-marl\[cluster\]"):
-        Cluster().run([given()], Store(tmp_path), Listener())
+    Cluster().run(cells, store, Listener(done=hear))
+    assert sorted(map(str, heard)) == sorted(map(str, cells))
+    assert all(map(store.has, cells))
+    # Asked again, nothing is left to do.
+    Cluster().run(cells, store, Listener(done=hear))
+    assert len(heard) == len(cells)

@@ -53,7 +53,7 @@ def test_results_are_those_of_the_policies_that_are_kept(store):
         assert data["environment"]["device"]
         assert set(data["setups"]) == {HOME, AWAY}
         chosen = named_policy(str(store.policy_file(cell)), load_setup(HOME))
-        played = plato.evaluate(chosen, HOME, episodes=4, seed=10**6)
+        played = plato.evaluate(chosen, HOME, episodes=6, seed=10**6)
         assert data["score"] == pytest.approx(played.metrics["return"].mean())
         assert set(data["episodes"]) == {HOME, AWAY}
         for name in cell.plays:
@@ -219,7 +219,8 @@ def test_baselines_and_generalists_are_cells_too(tmp_path):
     learning = replace(
         halves.learning(), games=2, steps=10, updates=6, epochs=1, minibatches=1
     )
-    dicg = Row("DICG", replace(SETTINGS, networks=DicgConfig(), learning=learning))
+    networks = DicgConfig(hidden=8, policy=(8,), critic_hidden=8)
+    dicg = Row("DICG", replace(SETTINGS, networks=networks, learning=learning))
     setups = (HOME, "wildfire-2x3-S1")
     together = replace(trained(), trained_on=setups, plays=(*setups, AWAY))
     store, cells = Store(tmp_path), [trained(row=dicg), together]

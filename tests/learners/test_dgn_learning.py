@@ -1,7 +1,7 @@
 """DGN's learning rule and its replay memory against small computations of their own."""
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -51,30 +51,40 @@ def test_a_replay_memory_keeps_the_latest():
     assert set(np.asarray(young.draw(jax.random.key(2), 50)).tolist()) == {7, 8}
 
 
+# Compiled as a whole: operation by operation, each would be compiled by itself.
+twelve_steps = jax.jit(partial(rollout, steps=12))
+loss_of = jax.jit(partial(dgn_loss, CONFIG))
+q_values = jax.jit(DgnActor.q_values)
+
+
+@cache
+def created(shape: PaddedShape):
+    return jax.jit(partial(create_dgn, CONFIG, NETWORK, shape))
+
+
 def played(epsilon: float = 1.0, shape: PaddedShape = SHAPE, **fields):
     some = games(**fields)
-    learner = create_dgn(CONFIG, NETWORK, shape, some, **KEYS)
+    learner = created(shape)(some, **KEYS)
     player = Explorer(learner.taught.actor, jnp.asarray(epsilon))
-    _, experience = rollout(some, player, learner.stage, jax.random.key(3), 12)
+    _, experience = twelve_steps(some, player, learner.stage, jax.random.key(3))
     return learner, experience
 
 
 def test_the_loss_is_that_of_the_team_s_reward_and_the_next_best_action():
     learner, experience = played()
     batch = transitions(experience)
-    other = DgnActor.create(NETWORK, SHAPE, key=jax.random.key(9))  # as the target
-    loss, metrics = dgn_loss(CONFIG, other, batch, learner.taught.actor)
+    actor = learner.taught.actor
+    create = jax.jit(partial(DgnActor.create, NETWORK, SHAPE))
+    other = create(key=jax.random.key(9))  # as the target
+    loss, metrics = loss_of(other, batch, actor)
     errors, drifts = [], []
     for i in range(len(batch.reward)):
         seen, following = (
             jax.tree.map(lambda leaf, i=i: leaf[i], part)
             for part in (batch.observation, batch.following)
         )
-        now, later = (
-            learner.taught.actor.q_values(seen),
-            learner.taught.actor.q_values(following),
-        )
-        goals = np.asarray(other.q_values(following).values)
+        now, later = q_values(actor, seen), q_values(actor, following)
+        goals = np.asarray(q_values(other, following).values)
         offered = np.asarray(following.action_mask)
         moved = np.asarray(divergence(now.relations[-1], later.relations[-1]))
         for agent in range(3):  # the fourth row is nobody
@@ -115,20 +125,20 @@ def test_exploring_is_legal_and_as_often_as_asked(epsilon):
     def act(seen):
         return learner.taught.actor.act(jax.random.key(0), seen, None)[0]
 
-    best = np.asarray(jax.vmap(jax.vmap(act))(experience.observation))
+    best = np.asarray(jax.jit(jax.vmap(jax.vmap(act)))(experience.observation))
     assert (best == np.asarray(experience.actions)).all() == (epsilon == 0)
 
 
 def test_what_is_cut_off_is_neither_explored_nor_learned():
     learner, experience = played(shape=replace(SHAPE, pad=1))
     actor, batch = learner.taught.actor, transitions(experience)
-    known = np.asarray(jax.vmap(actor.known)(batch.observation))
+    known = np.asarray(jax.jit(jax.vmap(actor.known))(batch.observation))
     offered = np.asarray(jax.vmap(lambda seen: seen.action_mask)(batch.observation))
     assert (offered & ~known).any()
     assert not (known & ~offered).any()
     assert np.take_along_axis(known, np.asarray(batch.actions)[..., None], -1).all()
     assert (np.asarray(batch.actions) > 0).any()
-    loss, metrics = dgn_loss(CONFIG, actor, batch, actor)
+    loss, metrics = loss_of(actor, batch, actor)
     assert np.isfinite(float(loss))
     assert float(metrics["value_loss"]) < 1e3
 
@@ -149,7 +159,7 @@ def test_updates_wait_then_move_actor_and_target_and_compile_once():
 
     step = jax.jit(counted)
     some = games()
-    first = learner = create_dgn(CONFIG, NETWORK, SHAPE, some, **KEYS)
+    first = learner = created(SHAPE)(some, **KEYS)
     learner, _ = step(some, learner, KEYS["key"], KEYS["game_key"])
     jax.tree.map(
         np.testing.assert_array_equal, first.taught.actor, learner.taught.actor
@@ -175,8 +185,9 @@ def test_it_learns():
     config = replace(config, updates=80, rate=1e-3)
     setup = load_setup("wildfire-2x3-S3").config
     some = stack([Wildfire.from_config(setup)] * config.games)
-    network, shape = DgnConfig(hidden=32), replace(SHAPE, pad=2)
-    learner = create_dgn(config, network, shape, some, **KEYS)
+    network = DgnConfig(hidden=32, heads=2, head_size=8)
+    shape = replace(SHAPE, pad=2)
+    learner = jax.jit(partial(create_dgn, config, network, shape))(some, **KEYS)
     step = jax.jit(partial(update_dgn, config))
     for _ in range(80):
         learner, _ = step(some, learner, KEYS["key"], KEYS["game_key"])

@@ -1,7 +1,7 @@
 """DICG's learning rule against small computations of its own."""
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 import jax
@@ -43,22 +43,30 @@ def games():
     return stack([Wildfire.from_config(config, agents=4, tasks=5)] * 4)
 
 
+# Compiled as a whole: operation by operation, each would be compiled by itself.
+taught = jax.jit(partial(dicg_losses, CONFIG))
+
+
+@cache
+def created(execution: Execution = "centralised"):
+    create = partial(create_dicg, CONFIG, small(execution), SHAPE)
+    return jax.jit(create)(games(), **KEYS)
+
+
+@cache
 def played(execution: Execution = "centralised"):
-    learner = create_dicg(CONFIG, small(execution), SHAPE, games(), **KEYS)
-    stage, experience = rollout(
-        games(), learner.networks.actor, learner.stage, jax.random.key(3), CONFIG.steps
+    learner = created(execution)
+    stage, experience = jax.jit(partial(rollout, steps=CONFIG.steps))(
+        games(), learner.networks.actor, learner.stage, jax.random.key(3)
     )
-    return (
-        learner,
-        experience,
-        prepare_dicg(CONFIG, learner.networks, stage, experience),
-    )
+    prepare = jax.jit(partial(prepare_dicg, CONFIG))
+    return learner, experience, prepare(learner.networks, stage, experience)
 
 
 @pytest.mark.parametrize("execution", ["centralised", "decentralised"])
 def test_an_untouched_policy_has_ratio_one(execution):
     learner, experience, batch = played(execution)
-    _, metrics = dicg_losses(CONFIG, batch, learner.networks)
+    _, metrics = taught(batch, learner.networks)
     assert float(metrics["kl"]) == pytest.approx(0, abs=1e-6)
     assert float(metrics["clipped"]) == 0
     gain = np.asarray(batch.advantage).mean()
@@ -74,7 +82,7 @@ def test_the_ratio_is_that_of_the_joint_action():
     """Each agent's change multiplies: one ratio for a moment, clipped as one."""
     learner, _, batch = played()
     old = replace(batch, log_probability=batch.log_probability - 3 * 0.1)
-    _, metrics = dicg_losses(CONFIG, old, learner.networks)
+    _, metrics = taught(old, learner.networks)
     gain = np.asarray(batch.advantage)
     ratio = np.exp(0.3)
     expected = np.minimum(ratio * gain, 1.2 * gain).mean()
@@ -88,7 +96,9 @@ def test_advantages_are_standardised_trajectory_by_trajectory():
     started = np.zeros((7, 2), bool)
     started[[0, 4], 0] = True  # the second game goes on from before
     started[2, 1] = True
-    found = np.asarray(standardised(jnp.asarray(advantage), jnp.asarray(started)))
+    found = np.asarray(
+        jax.jit(standardised)(jnp.asarray(advantage), jnp.asarray(started))
+    )
     pieces = [(0, 0, 4), (0, 4, 7), (1, 0, 2), (1, 2, 7)]
     for game, begin, end in pieces:
         piece = advantage[begin:end, game]
@@ -101,7 +111,8 @@ def test_advantages_are_standardised_trajectory_by_trajectory():
 def test_the_critic_learns_discounted_returns_by_likelihood():
     learner, experience, batch = played()
     critic = learner.networks.critic
-    reached = jax.vmap(jax.vmap(critic))(experience.final_observation).mean
+    asked = jax.jit(jax.vmap(jax.vmap(critic)))
+    reached = asked(experience.final_observation).mean
     later, expected = np.asarray(reached[-1]), []
     for t in reversed(range(CONFIG.steps)):
         # Episodes of six steps are cut, not ended: the critic is asked what was ahead.
@@ -110,11 +121,11 @@ def test_the_critic_learns_discounted_returns_by_likelihood():
         later = np.asarray(experience.reward[t]) + CONFIG.gamma * ahead
         expected.append(later)
     np.testing.assert_allclose(batch.returns, expected[::-1], rtol=1e-4, atol=1e-4)
-    mean = np.asarray(jax.vmap(jax.vmap(critic))(batch.observation).mean)
+    mean = np.asarray(asked(batch.observation).mean)
     std = float(jnp.exp(critic.log_std))
     density = -0.5 * ((np.asarray(batch.returns) - mean) / std) ** 2 - np.log(std)
     density -= 0.5 * np.log(2 * np.pi)
-    _, metrics = dicg_losses(CONFIG, batch, learner.networks)
+    _, metrics = taught(batch, learner.networks)
     assert float(metrics["value_loss"]) == pytest.approx(-density.mean(), rel=1e-4)
 
 
@@ -128,7 +139,7 @@ def test_updates_move_all_that_is_learned_and_compile_once(execution):
         return update_dicg(CONFIG, *arguments)
 
     step = jax.jit(counted)
-    first = learner = create_dicg(CONFIG, small(execution), SHAPE, games(), **KEYS)
+    first = learner = created(execution)
     for _ in range(2):
         learner, metrics = step(games(), learner, KEYS["key"], KEYS["game_key"])
         assert all(np.isfinite(np.asarray(v)).all() for v in metrics.values())
@@ -145,7 +156,8 @@ def test_it_learns():
     setup = load_setup("wildfire-2x3-S3").config
     some = stack([Wildfire.from_config(setup)] * config.games)
     shape = replace(SHAPE, pad=2)
-    learner = create_dicg(config, replace(small(), hidden=32), shape, some, **KEYS)
+    create = partial(create_dicg, config, replace(small(), hidden=32), shape)
+    learner = jax.jit(create)(some, **KEYS)
     step = jax.jit(partial(update_dicg, config))
     for _ in range(30):
         learner, _ = step(some, learner, KEYS["key"], KEYS["game_key"])

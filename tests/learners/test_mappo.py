@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal
 
 import jax
@@ -41,14 +41,22 @@ def games(count: int = 3, **fields):
     return stack([Wildfire.from_config(config, agents=4, tasks=5)] * count)
 
 
+# Compiled as a whole: operation by operation, each would be compiled by itself.
+taught = jax.jit(losses)
+nine_steps = jax.jit(partial(rollout, steps=9))
+
+
+@cache
 def played(encoder: Literal["mlp", "lstm"] = "mlp"):
     """A learner, the games it played, and the batch it would learn from."""
     actor = ActorConfig(hidden=8, encoder=encoder)
-    learner = create_learner(CONFIG, actor, games(), **KEYS)
-    stage, experience = rollout(
-        games(), learner.networks.actor, learner.stage, jax.random.key(3), 9
+    learner = jax.jit(partial(create_learner, CONFIG, actor))(games(), **KEYS)
+    stage, experience = nine_steps(
+        games(), learner.networks.actor, learner.stage, jax.random.key(3)
     )
-    _, batch = prepare(CONFIG, Hyper.of(CONFIG), learner, stage, experience)
+    _, batch = jax.jit(partial(prepare, CONFIG, Hyper.of(CONFIG)))(
+        learner, stage, experience
+    )
     return learner, stage, experience, batch
 
 
@@ -56,7 +64,7 @@ def test_an_untouched_policy_has_ratio_one():
     """Playing and learning see the same policy: KL 0, nothing clipped, in any form."""
     for encoder in ("mlp", "lstm"):
         learner, _, _, batch = played(encoder)
-        loss, metrics = losses(
+        loss, metrics = taught(
             jnp.asarray(0.2), NO_BONUS, batch, batch.memory, learner.networks
         )
         assert float(metrics["kl"]) == pytest.approx(0, abs=1e-6)
@@ -72,7 +80,7 @@ def test_the_policy_loss_is_the_clipped_one():
     learner, _, _, batch = played()
     shift = jnp.where(jnp.arange(27) % 2 == 0, 0.5, -0.5)[None, :, None]
     old = replace(batch, log_probability=batch.log_probability - shift)
-    _, metrics = losses(jnp.asarray(0.2), NO_BONUS, old, old.memory, learner.networks)
+    _, metrics = taught(jnp.asarray(0.2), NO_BONUS, old, old.memory, learner.networks)
     choice = np.asarray(has_choice(batch.observation))
     ratio = np.broadcast_to(np.exp(np.asarray(shift)), choice.shape)
     gain = np.broadcast_to(np.asarray(batch.advantage)[..., None], choice.shape)
@@ -83,10 +91,11 @@ def test_the_policy_loss_is_the_clipped_one():
 
 def test_the_value_loss_is_the_clipped_one():
     learner, _, _, batch = played()
-    value = np.asarray(jax.vmap(jax.vmap(learner.networks.critic))(batch.observation))
+    critic = jax.jit(jax.vmap(jax.vmap(learner.networks.critic)))
+    value = np.asarray(critic(batch.observation))
     old = jnp.asarray(value + 1.0)  # clipped: the new value counts as old - 0.2
     batch = replace(batch, value=old, target=jnp.asarray(value + 3.0))
-    _, metrics = losses(
+    _, metrics = taught(
         jnp.asarray(0.2), NO_BONUS, batch, batch.memory, learner.networks
     )
     assert float(metrics["value_loss"]) == pytest.approx(0.5 * 3.0**2, rel=1e-4)
@@ -101,7 +110,7 @@ def test_those_without_a_choice_are_not_taught():
         batch,
         log_probability=jnp.where(choice, batch.log_probability, 7.0),
     )
-    gradient = jax.grad(losses, argnums=4, has_aux=True)
+    gradient = jax.jit(jax.grad(losses, argnums=4, has_aux=True))
     weights = (jnp.asarray(0.2), replace(NO_BONUS, entropy=jnp.asarray(0.1)))
     one, _ = gradient(*weights, batch, None, learner.networks)
     other, _ = gradient(*weights, odd, None, learner.networks)
@@ -112,7 +121,7 @@ def test_an_lstm_learns_through_the_memories_it_had():
     """Along time, a rollout has the very log-probabilities it was played by."""
     learner, stage, experience, batch = played("lstm")
     assert batch.started.shape == (9, 3)
-    logs = policy_along(learner.networks.actor, batch, learner.stage.memory)
+    logs = jax.jit(policy_along)(learner.networks.actor, batch, learner.stage.memory)
     taken = jnp.take_along_axis(logs, batch.actions[..., None], axis=-1)[..., 0]
     np.testing.assert_allclose(taken, experience.record, atol=1e-5)
     assert experience.started[0].all()
@@ -130,10 +139,10 @@ def test_values_beyond_a_time_limit_are_counted_on():
 
 def test_games_begun_anew_are_cut_not_ended():
     """Cut at every step: always the first moment, never a return to report."""
-    learner = create_learner(CONFIG, ActorConfig(hidden=8), games(), **KEYS)
+    learner, _, _, _ = played()
     actor, stage = learner.networks.actor, learner.stage
-    stage, experience = rollout(
-        games(), actor, stage, jax.random.key(3), 9, restart=1.0
+    stage, experience = nine_steps(
+        games(), actor, stage, jax.random.key(3), restart=1.0
     )
     assert experience.done.all()
     assert experience.started.all()
@@ -149,15 +158,11 @@ def test_games_begun_anew_are_cut_not_ended():
 def test_advantages_count_on_the_state_each_step_led_to(normalise):
     """Step by step in NumPy, with the critic asked about every state reached."""
     config = replace(CONFIG, value_normalisation=normalise)
-    hyper = Hyper.of(config)
-    learner = create_learner(config, ActorConfig(hidden=8), games(), **KEYS)
+    learner, stage, experience, _ = played()
     seen = Scale(jnp.asarray(2.0), jnp.asarray(13.0), jnp.asarray(1.0))
     learner = replace(learner, scale=seen if normalise else learner.scale)
     mean, spread = (2.0, 3.0) if normalise else (0.0, 1.0)
-    stage, experience = rollout(
-        games(), learner.networks.actor, learner.stage, jax.random.key(3), 9
-    )
-    critic = jax.vmap(jax.vmap(learner.networks.critic))
+    critic = jax.jit(jax.vmap(jax.vmap(learner.networks.critic)))
     value = np.asarray(critic(experience.observation)) * spread + mean
     ahead = np.asarray(critic(experience.final_observation)) * spread + mean
     ahead = np.where(experience.terminated, 0, ahead)
@@ -167,7 +172,9 @@ def test_advantages_count_on_the_state_each_step_led_to(normalise):
         surprise = reward[t] + config.gamma * ahead[t] - value[t]
         later = surprise + config.gamma * config.lam * np.where(done[t], 0, later)
         expected[t] = later
-    scale, batch = prepare(config, hyper, learner, stage, experience)
+    scale, batch = jax.jit(partial(prepare, config, Hyper.of(config)))(
+        learner, stage, experience
+    )
     new_mean, new_spread = map(float, scale.moments())
     assert normalise or (new_mean, new_spread) == (0.0, 1.0)
     targets = np.asarray(batch.target).reshape(value.shape) * new_spread + new_mean
@@ -203,7 +210,7 @@ def test_lower_precision_changes_little_and_saves_nothing_but_float32():
 
     def log_policy(config: MappoConfig):
         actor = lowered(config, learner.networks.actor)
-        return jax.vmap(lambda moment: actor.log_policy(moment, None)[0])(seen)
+        return jax.jit(jax.vmap(lambda moment: actor.log_policy(moment, None)[0]))(seen)
 
     one, other = log_policy(whole), log_policy(half)
     assert one.dtype == other.dtype == jnp.float32
@@ -211,11 +218,12 @@ def test_lower_precision_changes_little_and_saves_nothing_but_float32():
     np.testing.assert_allclose(one[mask], other[mask], atol=0.05)
     assert not np.array_equal(one[mask], other[mask])
     values = [
-        jax.vmap(lowered(c, learner.networks.critic))(seen) for c in (whole, half)
+        jax.jit(jax.vmap(lowered(config, learner.networks.critic)))(seen)
+        for config in (whole, half)
     ]
     assert values[1].dtype == jnp.float32
     np.testing.assert_allclose(values[0], values[1], atol=0.1)
-    step = partial(update, half, Hyper.of(half))
+    step = jax.jit(partial(update, half, Hyper.of(half)))
     following, metrics = step(games(), learner, *KEYS.values())
     floats = [
         leaf
@@ -235,7 +243,7 @@ def test_no_recompilation_on_the_second_update():
         return update(CONFIG, Hyper.of(CONFIG), *arguments)
 
     step = jax.jit(counted)
-    learner = create_learner(CONFIG, ActorConfig(hidden=8), games(), **KEYS)
+    learner, _, _, _ = played()
     for _ in range(3):
         learner, metrics = step(games(), learner, KEYS["key"], KEYS["game_key"])
         assert all(np.isfinite(np.asarray(v)).all() for v in metrics.values())
@@ -249,7 +257,8 @@ def test_spare_rows_do_not_change_what_is_learned():
     learned = []
     for rows in ({"agents": 3, "tasks": 4}, {"agents": 6, "tasks": 9}):
         some = stack([Wildfire.from_config(config, **rows)] * 3)
-        learner = create_learner(CONFIG, ActorConfig(hidden=8), some, **KEYS)
+        create = jax.jit(partial(create_learner, CONFIG, ActorConfig(hidden=8)))
+        learner = create(some, **KEYS)
         step = jax.jit(partial(update, CONFIG, Hyper.of(CONFIG)))
         for _ in range(2):
             learner, _ = step(some, learner, KEYS["key"], KEYS["game_key"])

@@ -186,7 +186,8 @@ def test_as_released_no_value_learns_of_its_own_reward(batch):
 def test_critics_come_to_know_the_rewards_unless_as_released(batch, network):
     networks = some_networks(8, network)
     optimiser = optax.adam(0.02)
-    goal = goals(replace(CONFIG, gamma=0.0), networks, batch, jax.random.key(0))
+    teach = jax.jit(partial(goals, replace(CONFIG, gamma=0.0)))
+    goal = teach(networks, batch, jax.random.key(0))
 
     def step(carry, _):
         critics, state = carry

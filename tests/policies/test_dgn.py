@@ -138,12 +138,15 @@ def test_neighbourhoods_by_hand():
     assert lists(seldom, 1) == [[2], [0], [1], []]
 
 
+neighbourhood = jax.jit(DgnActor.neighbourhood)
+
+
 @given(moments(full_view=True), st.integers(0, 2**31))
 def test_with_at_most_four_agents_everyone_is_a_neighbour(seen, seed):
     actor = build(FAR)
     agents = seen.agents.shape[0]
     seen = with_spare_rows(seen, *ROWS, seed=seed)
-    near = np.asarray(actor.neighbourhood(seen))
+    near = np.asarray(neighbourhood(actor, seen))
     assert (near[:agents].sum(axis=1) == min(agents, 4)).all()
     assert near[:agents, :agents].diagonal().all()
     assert not near[agents:].any()
@@ -194,7 +197,7 @@ def test_gradients_of_nobody_and_nothing_are_numbers():
         spread = divergence(found.relations[-1], found.relations[-1])
         return found.values.max(axis=1).sum() + spread.sum()
 
-    for leaf in jax.tree.leaves(jax.grad(total)(build(NEAR))):
+    for leaf in jax.tree.leaves(jax.jit(jax.grad(total))(build(NEAR))):
         assert np.isfinite(np.asarray(leaf)).all()
     assert act(build(NEAR), empty).tolist() == [0, 0]
 

@@ -94,8 +94,8 @@ look = jax.jit(partial(padded_view, SHAPE))
 def views_of(seen: Observation) -> np.ndarray:
     """Without spare rows, from arrays that fit all moments: one compilation."""
     agents = seen.agents.shape[0]
-    features = look(with_spare_rows(seen, *ROWS, seed=0)).features[:agents]
-    return np.asarray(features, np.float64)
+    features = look(with_spare_rows(seen, *ROWS, seed=0)).features
+    return np.asarray(features, np.float64)[:agents]
 
 
 @given(configs, moments(away=True), st.integers(0, 2**31))
@@ -136,13 +136,16 @@ def test_the_graph_critic_adds_up_its_agents_shares(seen, seed):
     close(found, shares.sum())
 
 
+edges_of = jax.jit(CoordinationGraph.edges)
+
+
 @given(moments())
 def test_edges_are_distributions_over_the_roster(seen):
     graph = build(CENTRAL)[0].graph
     assert graph is not None
     seen = with_spare_rows(seen, *ROWS, seed=0)
     embeddings = jax.random.normal(jax.random.key(1), (ROWS[0], 8))
-    edges = np.asarray(graph.edges(embeddings, seen.roster))
+    edges = np.asarray(edges_of(graph, embeddings, seen.roster))
     np.testing.assert_allclose(edges.sum(axis=1), 1, rtol=1e-5)
     assert (edges[:, ~np.asarray(seen.roster)] == 0).all()
 
@@ -193,7 +196,8 @@ def test_frozen_convolutions_have_no_gradient_and_hand_it_on(frozen):
     actor = DicgActor.create(
         replace(CENTRAL, frozen_gcn=frozen), SHAPE, key=jax.random.key(2)
     )
-    gradient = jax.grad(lambda actor: log_policy(actor, seen)[:, 1].sum())(actor).graph
+    slopes = jax.jit(jax.grad(lambda actor: log_policy(actor, seen)[:, 1].sum()))
+    gradient = slopes(actor).graph
     assert gradient is not None
     for layer in gradient.convolutions:
         for leaf in jax.tree.leaves(layer):
@@ -205,7 +209,8 @@ def test_frozen_convolutions_have_no_gradient_and_hand_it_on(frozen):
 def test_exploring_draws_from_the_policy_and_notes_how_likely_it_was():
     actor, seen = build(CENTRAL)[0], moment(3, 3)
     keys = jax.random.split(jax.random.key(3), 4000)
-    actions, notes, _ = jax.vmap(lambda key: actor.explore(key, seen, None))(keys)
+    explore = jax.jit(jax.vmap(lambda key: actor.explore(key, seen, None)))
+    actions, notes, _ = explore(keys)
     expected = np.asarray(log_policy(actor, seen))
     np.testing.assert_allclose(notes, expected[np.arange(3), actions], rtol=1e-4)
     for agent, logs in enumerate(expected):
@@ -232,7 +237,7 @@ def test_gradients_of_nobody_and_nothing_are_numbers(config):
         belief = critic(empty)
         return log_policy(actor, empty).sum() + belief.log_density(jnp.ones(()))
 
-    for leaf in jax.tree.leaves(jax.grad(total)(build(config))):
+    for leaf in jax.tree.leaves(jax.jit(jax.grad(total))(build(config))):
         assert np.isfinite(np.asarray(leaf)).all()
 
 
@@ -246,7 +251,8 @@ def test_beliefs_are_normal_distributions():
 def test_only_the_graph_critic_has_a_least_spread():
     for config, least in ((CENTRAL, -50.0), (APART, np.log(1e-6))):
         critic = replace(build(config)[1], log_std=jnp.asarray(-50.0))
-        close(critic(moment(2, 1)).log_std, least)
+        belief = jax.jit(lambda critic, seen: critic(seen))(critic, moment(2, 1))
+        close(belief.log_std, least)
 
 
 def test_networks_begin_as_their_source_says():

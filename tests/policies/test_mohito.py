@@ -1,5 +1,7 @@
 """MOHITO's graphs node by node, and its networks against loops in NumPy."""
 
+from functools import cache, partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moments import FEATURES, ROWS, moments, rearranged, with_spare_rows
+from moments import FEATURES, ROWS, moments, offered, rearranged, with_spare_rows
 from plato.errors import PlatoError
 from plato.game import Features, Observation
 from plato.learners.exploration import Explorer
@@ -30,7 +32,11 @@ from plato.policies.mohito import (
 from plato.policies.mohito_config import MohitoConfig
 
 CONFIG = MohitoConfig(hidden=4)
-ACTORS = MohitoActors.create(CONFIG, FEATURES, 3, key=jax.random.key(0))
+# Compiled as a whole: operation by operation, each would be compiled by itself.
+create_actors = jax.jit(partial(MohitoActors.create, CONFIG), static_argnums=(0, 1))
+create_networks = jax.jit(partial(per_agent, CONFIG), static_argnums=(0, 1))
+graphs_of = jax.jit(observation_graphs)
+ACTORS = create_actors(FEATURES, 3, key=jax.random.key(0))
 MORE_ROWS = (8, 10)
 
 # Agent 0 may do both things to task 0 and cannot reach task 1, agent 1 may do the
@@ -78,7 +84,7 @@ def test_the_graph_of_a_hand_drawn_moment():
     # 0-6 hyperedges, 7-10 tasks, 11-13 verbs, 14-15 others, 16 self
     assert (layout.hyperedges.stop, layout.task_nodes.start) == (7, 7)
     assert (layout.verbs.start, layout.others.start, layout.myself) == (11, 14, 16)
-    first, second = one(observation_graphs(DRAWN), 0), one(observation_graphs(DRAWN), 1)
+    first, second = (one(graphs_of(DRAWN), agent) for agent in range(2))
     expected = {
         0: [5, 1, 1, 1],
         1: [5, 1, 1, 1],
@@ -111,9 +117,8 @@ def test_the_graph_of_a_hand_drawn_moment():
 
 
 def test_the_critics_graph_of_a_hand_drawn_moment():
-    graphs = observation_graphs(DRAWN)
     made = jnp.arange(2 * 7 * 4, dtype=jnp.float32).reshape(2, 7, 4)
-    team = critic_graph(DRAWN, graphs, made)
+    team = jax.jit(critic_graph)(DRAWN, graphs_of(DRAWN), made)
     # Without others an agent has 15 nodes; its self is the last of them.
     valid = [0, 1, 6, 7, 8, 10, 11, 12, 13, 14]
     valid += [15 + n for n in (3, 6, 7, 8, 10, 12, 13, 14)]
@@ -152,10 +157,14 @@ def random_graph(seed: int, nodes: int = 7, size: int = 3) -> Graph:
     return Graph(*arrays, hearers)
 
 
+create_layer = jax.jit(partial(Attention.create, 3, 4, 2))
+attend = jax.jit(Attention.__call__)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_attention_is_gatv2_edge_by_edge(seed):
     graph = random_graph(seed)
-    layer = Attention.create(3, 4, 2, key=jax.random.key(seed))
+    layer = create_layer(key=jax.random.key(seed))
     layer = jax.tree.map(lambda x: x + 0.1, layer)  # biases that are not 0
     x, valid, edges = map(np.asarray, (graph.nodes, graph.valid, graph.edges))
     p = jax.tree.map(np.asarray, layer)
@@ -170,7 +179,7 @@ def test_attention_is_gatv2_edge_by_edge(seed):
             weights = np.exp(scores) / np.exp(scores).sum()
             read = sum(w * s for w, s in zip(weights, sources, strict=True))
             expected[i, 4 * h : 4 * h + 4] = read + p.bias[h]
-    found = layer(graph, graph.nodes)
+    found = attend(layer, graph, graph.nodes)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -184,7 +193,7 @@ def test_scores_are_the_same_kept_or_formed_anew():
         def total(*arrays):
             return jnp.sum(weights * scores(*arrays))
 
-        return jax.value_and_grad(total, argnums=(0, 1, 2))(*given)
+        return jax.jit(jax.value_and_grad(total, argnums=(0, 1, 2)))(*given)
 
     kept, anew = map(value_and_slopes, (pair_scores, summed_scores))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), kept, anew)
@@ -214,7 +223,7 @@ def test_spare_rows_and_the_order_of_tasks_change_nothing(seen, random):
     agents, tasks = seen.options.shape[:2]
     plain = np.asarray(sums(with_spare_rows(seen, *ROWS, seed=1)))
     more = np.asarray(sums(with_spare_rows(seen, *MORE_ROWS, seed=2)))
-    legal = np.asarray(seen.action_mask)
+    legal = offered(seen)
     here = (slice(agents), slice(1 + tasks))
     np.testing.assert_allclose(plain[here][legal], more[here][legal], atol=1e-5)
 
@@ -222,7 +231,7 @@ def test_spare_rows_and_the_order_of_tasks_change_nothing(seen, random):
     moved = rearranged(seen, np.arange(agents), order)
     found = np.asarray(sums(with_spare_rows(moved, *ROWS, seed=3)))[here]
     expected = plain[here][:, [0, *(order + 1)]]
-    legal = np.asarray(moved.action_mask)
+    legal = offered(moved)
     np.testing.assert_allclose(found[legal], expected[legal], atol=1e-5)
 
 
@@ -265,8 +274,7 @@ def moment(agents: int, tasks: int) -> Observation:
 @pytest.mark.parametrize("tasks", [0, 2])
 def test_without_an_option_there_is_noop(tasks):
     seen = moment(2, tasks)
-    actions, _ = ACTORS.act(jax.random.key(0), seen, None)
-    assert actions.tolist() == [0, 0]
+    assert act(jax.random.key(0), seen).tolist() == [0, 0]
     assert np.isfinite(np.asarray(sums(seen))[:, 0]).all()
 
 
@@ -276,7 +284,7 @@ def test_equal_hyperedges_are_taken_equally_often():
     seen = Observation(**{**vars(seen), "options": jnp.ones((1, 2, 1), bool)})
     made = jnp.zeros((1, layout.hyperedges.stop, 4)).at[0, 2].set(-1.0)
     keys = jax.random.split(jax.random.key(0), 2000)
-    chosen = jax.vmap(lambda key: ACTORS.choose(key, seen, made))(keys)
+    chosen = jax.jit(jax.vmap(lambda key: ACTORS.choose(key, seen, made)))(keys)
     share = np.bincount(np.asarray(chosen)[:, 0], minlength=3) / 2000
     np.testing.assert_allclose(share, [0, 0.5, 0.5], atol=0.05)
 
@@ -304,19 +312,28 @@ def test_agents_beyond_the_trained_play_with_the_actors_again():
 
 
 def critics(as_released: bool, features=DRAWN_FEATURES, agents: int = 2):
-    networks = per_agent(CONFIG, features, agents, key=jax.random.key(3))
+    networks = create_networks(features, agents, key=jax.random.key(3))
     return MohitoCritics(networks, as_released)
 
 
-def batch_of(*moments: Observation):
-    actors = MohitoActors.create(CONFIG, DRAWN_FEATURES, 2, key=jax.random.key(4))
+def drawn_actors() -> MohitoActors:
+    return create_actors(DRAWN_FEATURES, 2, key=jax.random.key(4))
+
+
+def teams(actors: MohitoActors):
+    """The graphs of all moments for critics, as the actors make hyperedges."""
 
     def team(seen: Observation):
         graphs = observation_graphs(seen)
         return critic_graph(seen, graphs, actors.hyperedges(seen, graphs))
 
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *moments)
-    return jax.jit(jax.vmap(team))(stacked)
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *MOMENTS)
+    return jax.vmap(team)(stacked)
+
+
+@cache
+def batch_of_moments():
+    return jax.jit(teams)(drawn_actors())
 
 
 def values_of(networks: MohitoCritics, batch):
@@ -333,11 +350,14 @@ MOMENTS = (DRAWN, WITHOUT_A_TASK, DRAWN)
 def node_means(networks: MohitoCritics, batch) -> np.ndarray:
     """The mean output feature of all nodes, by the first critic."""
     network = jax.tree.map(lambda leaf: leaf[0], networks.networks)
-    return np.asarray(jax.jit(jax.vmap(lambda g: network(g)))(batch.graph)).mean(axis=2)
+    return np.asarray(read_nodes(network, batch.graph)).mean(axis=2)
+
+
+read_nodes = jax.jit(jax.vmap(lambda network, graph: network(graph), (None, 0)))
 
 
 def test_the_value_is_read_where_the_agents_act():
-    networks, batch = critics(False), batch_of(*MOMENTS)
+    networks, batch = critics(False), batch_of_moments()
     means = node_means(networks, batch)
     found = values_of(networks, batch)
     assert found.shape == (3, 2)
@@ -351,7 +371,7 @@ def test_the_value_is_read_where_the_agents_act():
 
 
 def test_as_released_it_is_read_elsewhere():
-    networks, batch = critics(True), batch_of(*MOMENTS)
+    networks, batch = critics(True), batch_of_moments()
     means, valid = node_means(networks, batch), np.asarray(batch.graph.valid)
     end_to_end = means[valid]
     chosen = [[1, 18], [6, 21], [0, 18]]
@@ -384,20 +404,11 @@ def test_spare_rows_change_no_value():
 
 
 def test_gradients_are_numbers():
-    networks = critics(False)
-    actors = MohitoActors.create(CONFIG, DRAWN_FEATURES, 2, key=jax.random.key(4))
-
     def total(parts):
         actors, networks = parts
+        return networks(teams(actors), Layout.of(DRAWN), ACTIONS).sum()
 
-        def team(seen: Observation):
-            graphs = observation_graphs(seen)
-            return critic_graph(seen, graphs, actors.hyperedges(seen, graphs))
-
-        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *MOMENTS)
-        return networks(jax.vmap(team)(stacked), Layout.of(DRAWN), ACTIONS).sum()
-
-    gradients = jax.jit(jax.grad(total))((actors, networks))
+    gradients = jax.jit(jax.grad(total))((drawn_actors(), critics(False)))
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(gradients)]
     assert all(np.isfinite(leaf).all() for leaf in leaves)
     # An actor learns through the features of its hyperedges.

@@ -16,9 +16,13 @@ from moments import (
     ROWS,
     VARIANTS,
     actor_configs,
+    changed,
     moments,
+    observation,
+    offered,
     rearranged,
     with_spare_rows,
+    without,
 )
 from plato.game import Observation
 from plato.policies.config import ActorConfig
@@ -115,23 +119,34 @@ def test_theorem_1_masked_rows_change_nothing(config, seen, seed):
 
 @given(actor_configs, moments())
 def test_task_openness_the_support_is_what_is_offered(config, seen):
-    found, offered = logs(config, seen), np.asarray(seen.action_mask)
+    found, legal = logs(config, seen), offered(seen)
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1, rtol=1e-5)
-    assert (np.exp(found[~offered]) == 0).all()
-    assert (found[offered] > -1e4).all()
+    assert (np.exp(found[~legal]) == 0).all()
+    assert (found[legal] > -1e4).all()
 
 
 @given(actor_configs.filter(lambda c: c.context == "none"), moments(min_tasks=3))
 def test_task_openness_log_odds_survive_a_third_task(config, seen):
     """Whether task 2 is there has no say in how tasks 0 and 1 compare."""
     everyone = np.arange(seen.options.shape[0])
-    both = jnp.ones_like(seen.options)
-    seen = Observation(**{**vars(seen), "options": both})
-    without = rearranged(seen, everyone, np.arange(2))
-    with_it, alone = logs(config, seen)[:, 1:3], logs(config, without)[:, 1:3]
+    seen = changed(seen, options=np.ones(seen.options.shape, bool))
+    fewer = rearranged(seen, everyone, np.arange(2))
+    with_it, alone = logs(config, seen)[:, 1:3], logs(config, fewer)[:, 1:3]
     np.testing.assert_allclose(
         with_it[:, 0] - with_it[:, 1], alone[:, 0] - alone[:, 1], rtol=1e-3, atol=1e-4
     )
+
+
+@jax.jit
+def looked_at(pointer: AgentPointer, seen: Observation):
+    return pointer.weights(seen), pointer(seen)
+
+
+def weights(pointer: AgentPointer, seen: Observation) -> np.ndarray:
+    """Of every agent on every other, computed in arrays that fit all moments."""
+    agents = seen.options.shape[0]
+    found, _ = looked_at(pointer, with_spare_rows(seen, *ROWS, seed=0))
+    return np.asarray(found)[:agents, :agents]
 
 
 @given(
@@ -147,9 +162,7 @@ def test_agent_openness_weights_survive_a_third_agent(seen, heads, leaves, away)
     assert isinstance(pointer, AgentPointer)
     count = seen.options.shape[0]
     leaves %= count
-    after = Observation(**{**vars(seen), "present": seen.present.at[leaves].set(False)})
-    before = np.asarray(pointer.weights(seen))
-    later = np.asarray(pointer.weights(after))
+    before, later = weights(pointer, seen), weights(pointer, without(seen, leaves))
     team = np.asarray(seen.sees_agents)
     assert (before[~team] == 0).all()
     for i in range(count):
@@ -170,7 +183,7 @@ def test_an_agent_that_is_away_is_gone_or_flagged(seen, leaves):
     """Removed: as if it had never been. Flagged: its row still has a say."""
     agents, tasks = (np.arange(n) for n in seen.options.shape[:2])
     leaves %= len(agents)
-    away = Observation(**{**vars(seen), "present": seen.present.at[leaves].set(False)})
+    away = without(seen, leaves)
     rest = np.delete(agents, leaves)
     if len(rest):
         config = ActorConfig(hidden=8, away="removed")
@@ -178,47 +191,56 @@ def test_an_agent_that_is_away_is_gone_or_flagged(seen, leaves):
         close(policy(config, away)[rest], gone)
     flagged = build(ActorConfig(hidden=8, away="flagged")).team
     assert isinstance(flagged, AgentPointer)
-    assert (np.asarray(flagged.weights(away)) > 0).all()
-    assert (np.asarray(flagged(away)) != np.asarray(flagged(seen))).any()
+    assert (weights(flagged, away) > 0).all()
+    one, other = (with_spare_rows(moment, *ROWS, seed=0) for moment in (away, seen))
+    heard = [looked_at(flagged, moment)[1][: len(agents)] for moment in (one, other)]
+    assert (np.asarray(heard[0]) != np.asarray(heard[1])).any()
 
 
 @given(actor_configs, moments())
 def test_without_a_task_noop_is_certain(config, seen):
-    nothing = Observation(
-        **{
-            **vars(seen),
-            "exists": jnp.zeros_like(seen.exists),
-            "options": jnp.zeros_like(seen.options),
-        }
+    nothing = changed(
+        seen,
+        exists=np.zeros(seen.exists.shape, bool),
+        options=np.zeros(seen.options.shape, bool),
     )
     probabilities = policy(config, nothing)
     np.testing.assert_allclose(probabilities[:, 0], 1, rtol=1e-6)
 
 
+EMPTY = observation(
+    agents=np.zeros((2, 3), np.float32),
+    roster=np.zeros(2, bool),
+    present=np.zeros(2, bool),
+    tasks=np.zeros((2, 2), np.float32),
+    exists=np.zeros(2, bool),
+    public=np.ones(3, bool),
+    sees_agents=np.ones((2, 2), bool),
+    sees_tasks=np.ones((2, 2), bool),
+    options=np.zeros((2, 2, 1), bool),
+)
+
+
+@jax.jit
+@jax.grad
+def slopes_of_an_actor(actor: PointerActor):
+    logs, _ = actor.log_policy(EMPTY, actor.start(2))
+    return jnp.sum(jnp.where(EMPTY.action_mask, logs, 0.0))
+
+
+@jax.jit
+@jax.grad
+def slopes_of_a_critic(critic: GraphCritic):
+    return critic(EMPTY)
+
+
 @given(actor_configs)
 def test_nobody_and_nothing_is_a_moment_too(config):
     """No agent present, no task: finite values, and gradients that are finite."""
-    empty = Observation(
-        agents=jnp.zeros((2, 3)),
-        roster=jnp.zeros(2, bool),
-        present=jnp.zeros(2, bool),
-        tasks=jnp.zeros((2, 2)),
-        exists=jnp.zeros(2, bool),
-        public=jnp.ones(3, bool),
-        sees_agents=jnp.ones((2, 2), bool),
-        sees_tasks=jnp.ones((2, 2), bool),
-        options=jnp.zeros((2, 2, 1), bool),
-    )
-    assert np.isfinite(np.asarray(values(empty))).all()
-
-    def total(actor):
-        logs, _ = actor.log_policy(empty, actor.start(2))
-        return jnp.sum(jnp.where(empty.action_mask, logs, 0.0))
-
-    for leaf in jax.tree.leaves(jax.grad(total)(build(config))):
+    assert np.isfinite(np.asarray(values(EMPTY))).all()
+    for leaf in jax.tree.leaves(slopes_of_an_actor(build(config))):
         assert np.isfinite(np.asarray(leaf)).all()
-    gradients = [jax.grad(lambda critic: critic(empty))(critic) for critic in CRITICS]
-    for leaf in jax.tree.leaves(gradients):
+    for leaf in jax.tree.leaves([slopes_of_a_critic(critic) for critic in CRITICS]):
         assert np.isfinite(np.asarray(leaf)).all()
 
 

@@ -328,15 +328,15 @@ def test_a_policy_learns():
         SMALL,
         setups=("wildfire-2x3-S3",),
         seeds=1,
-        networks=ActorConfig(hidden=32, depth=1),
+        networks=ActorConfig(hidden=16, depth=1),
         learning=MappoConfig(
-            games=16, steps=25, updates=60, minibatches=2, entropy=0.03
+            games=16, steps=25, updates=40, minibatches=2, entropy=0.03
         ),
     )
     loaded = {name: plato.load_setup(name) for name in config.setups}
     program = Program(config, loaded)
     learner = program.start()
-    for update in range(60):
+    for update in range(40):
         learner, _ = program.advance(learner, update + 1)
     ((actor, _),) = program.policies(learner)
     trained = plato.evaluate(actor, "wildfire-2x3-S3", episodes=400).metrics["return"]
