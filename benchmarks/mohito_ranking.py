@@ -22,8 +22,9 @@ from plato.domains.setups import load_setup
 from plato.evaluation.evaluate import evaluate
 from plato.game import Observation
 from plato.learners.config import METHODS, TrainConfig
+from plato.learners.kinds import of_run
 from plato.learners.mohito import MohitoNetworks, made_by
-from plato.learners.program import Program, of_run
+from plato.learners.program import Program
 from plato.policies.hypergraph import Layout, critic_graph
 from plato.policies.policy import Policy
 

@@ -19,7 +19,7 @@ import pytest
 import plato
 from plato.domains.setups import Rows, Setup
 from plato.errors import PlatoError
-from plato.learners.config import MappoConfig, TrainConfig
+from plato.learners.config import Learning, MappoConfig, TrainConfig
 from plato.learners.program import Program, grouped
 from plato.policies.checkpoint import load_actor, save_policy
 from plato.policies.config import ActorConfig
@@ -225,7 +225,7 @@ def test_a_fleet_and_a_generalist():
 def test_trainings_of_a_kind_are_compiled_once():
     """Seeds are data, and so are setups of one size."""
 
-    def begun(learning: MappoConfig, **changes: Any) -> Any:
+    def begun(learning: Learning, **changes: Any) -> Any:
         config = replace(SMALL, learning=learning, **changes)
         loaded = {name: plato.load_setup(name) for name in config.setups}
         program = Program(config, loaded)
