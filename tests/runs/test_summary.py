@@ -126,6 +126,24 @@ class TestPicture:
         assert named == ["seed 42", "seed 43", "seed 44"]
         assert all(len(axes.lines) == 3 for axes in figure.axes)
 
+    def test_a_policy_for_several_setups_has_a_panel_for_each(self, tmp_path):
+        """One on which no episode ever ended has none."""
+        config = replace(SMALL, setups=SETUPS[:3], seeds=1)
+        config = replace(config, learning=replace(SMALL.learning, games=3))
+        folder = RunFolder.create(tmp_path / "several", config)
+        folder.keep_metrics(config.runs, 0)
+        for update in range(1, 4):
+            row = {"update": [update], "episodes": [update], "return": [2.0 * update]}
+            each = {"setup_episodes": [[1, update - 1, 0]]}
+            each |= {"setup_return": [[1.0 * update, 3.0 * update, 0.0]]}
+            numbers = {name: np.asarray(value) for name, value in (row | each).items()}
+            folder.add_metrics(config.runs, [numbers])
+        steps = [config.learning.played(update) for update in (1, 2, 3)]
+        assert learning_curves(folder) == {
+            SETUPS[:1]: [Line("seed 42", steps, [1.0, 2.0, 3.0])],
+            SETUPS[1:2]: [Line("seed 42", steps[1:], [6.0, 9.0])],
+        }
+
     def test_long_names_take_lines_and_no_room_of_panels(self):
         names = [f"games/of/my/own/{'long' * 20}/{i}.py:Game" for i in range(3)]
         figure = drawing({tuple(names): [Line("seed 42", [1, 2], [1.0, 2.0])]})

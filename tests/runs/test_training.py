@@ -220,6 +220,7 @@ def test_a_fleet_and_a_generalist():
     assert (sizes[0, 2:] > 0).all()  # two of 3x3, with four
     _, metrics = general.advance(general.start(), 1)
     assert general.in_order(metrics["return"]).shape == (2,)
+    assert general.in_order(metrics["setup_return"]).shape == (2, len(setups))
 
 
 def test_trainings_of_a_kind_are_compiled_once():

@@ -25,8 +25,7 @@ class Contender(NamedTuple):
     score: Float[Array, " run"]
     """Its latest returns; minus infinity before there are any.
 
-    Of all games alike: across several setups, large returns and short episodes weigh
-    most.
+    Across several setups it is their mean, in which large returns weigh most.
     """
 
     @classmethod

@@ -13,6 +13,7 @@ from plato.learners.advice import Advisers
 from plato.learners.beginnings import key_of
 from plato.learners.config import Learning, Networks
 from plato.learners.methods import Method, method_of
+from plato.learners.returns import returned
 from plato.policies.padded import PaddedShape
 
 KINDS = 16
@@ -60,9 +61,11 @@ def _begin(kind: Kind, games, key, game_key, number):
 
 
 def _step(kind: Kind, games, learner, key, game_key, number, numbers, advisers):
-    return kind.method(numbers, advisers).update(
+    following, metrics = kind.method(numbers, advisers).update(
         games, learner, key_of(key, number), key_of(game_key, number)
     )
+    ended, total = metrics.pop("ended"), metrics.pop("total")
+    return following, metrics | returned(ended, total, kind.setups)
 
 
 def _single(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -34,7 +34,8 @@ class Method(NamedTuple):
 
     create: Create
     update: Callable[..., tuple[Any, dict[str, Array]]]
-    """(games, learner, key, game key) to the next learner and metrics."""
+    """(games, learner, key, game key) to the next learner and metrics, with those of
+    `Experience.report` among them."""
     policy: Callable[[Any], Policy[Any]]
     """What a learner would play with now."""
 

@@ -55,11 +55,10 @@ class Experience(eqx.Module):
     """The return of that episode, 0 elsewhere."""
 
     def report(self) -> dict[str, Array]:
-        """How the games went, whatever the method."""
-        finished = jnp.sum(self.finished)
+        """How the games went, whatever the method: `ended` and `total` of each game."""
         return {
-            "episodes": finished,
-            "return": jnp.sum(self.finished_return) / jnp.maximum(finished, 1),
+            "ended": jnp.sum(self.finished, axis=0),
+            "total": jnp.sum(self.finished_return, axis=0),
             "reward": self.reward.mean(),
         }
 

@@ -136,7 +136,8 @@ class RunFolder:
     def add_metrics(self, runs: Sequence[RunName], rows: list[dict[str, Any]]) -> None:
         """Appends the metrics of some updates, given for all runs together."""
         for i, run in enumerate(runs):
-            text = "".join(f"{json.dumps(_of_run(row, i))}\n" for row in rows)
+            own = [_of_run(row, i, run.setups) for row in rows]
+            text = "".join(f"{json.dumps(row)}\n" for row in own)
             try:
                 with self.metrics_path(run).open("a") as file:
                     file.write(text)
@@ -146,7 +147,10 @@ class RunFolder:
                 ) from None
 
     def read_metrics(self, run: RunName) -> list[dict[str, Any]]:
-        """A row for each update; its return is None where no episode ended."""
+        """A row for each update; its return is None where no episode ended.
+
+        Where one policy learns several setups, `returns` has them one by one.
+        """
         return [json.loads(x) for x in self.metrics_path(run).read_text().splitlines()]
 
     def checkpoint_path(self, run: RunName, update: int) -> Path:
@@ -185,12 +189,19 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _of_run(row: dict[str, Any], run: int) -> dict[str, float | int | None]:
+def _of_run(row: dict[str, Any], run: int, setups: Sequence[str]) -> dict[str, Any]:
     """One run's metrics of an update; no episode, no return."""
-    numbers: dict[str, float | int | None] = {
-        name: _number(values[run]) for name, values in row.items()
-    }
-    return numbers if numbers["episodes"] else numbers | {"return": None}
+    own = {name: values[run] for name, values in row.items()}
+    ended, returns = own.pop("setup_episodes", []), own.pop("setup_return", [])
+    numbers: dict[str, Any] = {name: _number(value) for name, value in own.items()}
+    if not numbers["episodes"]:
+        numbers["return"] = None
+    if len(returns):
+        numbers["returns"] = {
+            setup: _number(mean) if some else None
+            for setup, mean, some in zip(setups, returns, ended, strict=True)
+        }
+    return numbers
 
 
 def _number(value: Any) -> float | int:

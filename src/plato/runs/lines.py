@@ -1,8 +1,8 @@
 """What the trainings of a run returned as they went on: the lines of its drawings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from plato.runs.folder import RunFolder
 
@@ -29,14 +29,25 @@ def learning_curves(folder: RunFolder) -> Curves:
     found: Curves = {}
     for run in config.runs:
         rows = [row for row in folder.read_metrics(run) if row["episodes"]]
-        line = Line(
-            f"seed {run.seed}",
-            [config.learning.played(int(row["update"])) for row in rows],
-            [row["return"] for row in rows],
-        )
-        found.setdefault(run.setups, []).append(line)
+        for setups, returns in _by_setups(run.setups, rows).items():
+            some = {
+                config.learning.played(int(row["update"])): mean
+                for row, mean in zip(rows, returns, strict=True)
+                if mean is not None
+            }
+            line = Line(f"seed {run.seed}", list(some), list(some.values()))
+            found.setdefault(setups, []).append(line)
     return {
         setups: lines
         for setups, lines in found.items()
         if any(line.steps for line in lines)
     }
+
+
+def _by_setups(
+    setups: tuple[str, ...], rows: Sequence[Mapping[str, Any]]
+) -> dict[tuple[str, ...], list[float | None]]:
+    """The returns of each update: of every setup, where they are known one by one."""
+    if all("returns" in row for row in rows) and len(setups) > 1:
+        return {(name,): [row["returns"][name] for row in rows] for name in setups}
+    return {setups: [row["return"] for row in rows]}
