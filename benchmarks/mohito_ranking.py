@@ -79,9 +79,12 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=2500)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--episodes", type=int, default=200)
+    parser.add_argument("--choice", choices=["soft", "hard"], default="soft")
     options = parser.parse_args()
     halves = METHODS["mohito"]
-    learning = replace(halves.learning(), updates=options.updates)
+    learning = replace(
+        halves.learning(), updates=options.updates, choice=options.choice
+    )
     config = TrainConfig(
         setups=tuple(options.setups),
         fleet=True,

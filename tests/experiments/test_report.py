@@ -16,6 +16,7 @@ from small_cells import AWAY, FIELD, HOME, PAPER, SETTINGS, given, trained
 from markup import Tags
 from plato.cli.reproducing import Reproduce
 from plato.errors import PlatoError
+from plato.evaluation import aggregates
 from plato.evaluation.rendering import HELD
 from plato.experiments import suite
 from plato.experiments.cells import Row
@@ -49,6 +50,12 @@ def entry(cell, level: float) -> Entry:
         curve = {"steps": [40, 80], "return": [1.0, level]}
         data |= {"chosen": [6] * policies, "steps": 240, "curve": curve}
     return Entry(cell.fingerprint, data)
+
+
+@pytest.fixture(autouse=True)
+def _few_resamples(monkeypatch):
+    """How wide intervals are is seen to in tests/evaluation/test_aggregates.py."""
+    monkeypatch.setattr(aggregates, "RESAMPLES", 100)
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from plato.learners.mohito import (
     critic_loss,
     epsilon_at,
     goals,
+    greedy,
+    made_by,
     update_mohito,
 )
 from plato.learners.rollout import rollout, set_the_stage
@@ -211,9 +213,8 @@ def test_critics_come_to_know_the_rewards_unless_as_released(batch, network):
 def test_an_actor_pleases_its_own_critic_by_its_own_hyperedges(batch):
     """Two actors for three agents: the first also plays the third."""
     networks, seen = some_networks(7, agents=2), batch.observation
-    loss, gradient = jax.jit(jax.value_and_grad(actor_loss, argnums=3))(
-        seen, networks.critics, jax.random.key(0), networks.actors
-    )
+    taught = jax.jit(jax.value_and_grad(partial(actor_loss, "hard"), argnums=3))
+    loss, gradient = taught(seen, networks.critics, jax.random.key(0), networks.actors)
     chosen, total = [], np.zeros(2)
     for i in range(6):
         moment = one(seen, i)
@@ -247,6 +248,59 @@ def test_an_actor_pleases_its_own_critic_by_its_own_hyperedges(batch):
         found = one(gradient.networks, owner)
         jax.tree.map(partial(np.testing.assert_allclose, atol=1e-5), found, expected)
         assert any(np.abs(leaf).max() > 1e-3 for leaf in jax.tree.leaves(found))
+
+
+def test_a_soft_choice_weighs_its_own_hyperedges_by_their_sums(batch):
+    """Two actors for three agents; what the other one's agents do is certain."""
+    networks, seen = some_networks(7, agents=2), batch.observation
+    arguments = seen, networks.critics, jax.random.key(0), networks.actors
+    total = 0.0
+    for i in range(6):
+        moment = one(seen, i)
+        looked = looked_at(networks.actors, networks.critics, moment)
+        sums, means = map(np.asarray, looked)
+        best = best_actions(sums, moment)
+        for owner in range(2):
+            for agent, legal in enumerate(np.asarray(moment.action_mask)[:3]):
+                does = np.flatnonzero(legal) if agent % 2 == owner else [best[agent]]
+                nodes = [node_of(int(action)) for action in does]
+                chances = np.exp(sums[agent, nodes] - sums[agent, nodes].max())
+                own = means[owner, 15 * agent + np.asarray(nodes)]
+                total -= own @ chances / chances.sum() / 6
+    assert float(jax.jit(partial(actor_loss, "soft"))(*arguments)) == pytest.approx(
+        total, rel=1e-4
+    )
+
+
+def test_by_soft_choices_actors_come_to_take_what_critics_value(batch):
+    """Critics to whom NOOP is worth something, and nothing else."""
+    networks, seen = some_networks(7), batch.observation
+
+    class OfNoop(MohitoCritics):
+        def value(self, network, graphs, layout, actions):
+            return jnp.sum(actions == 0, axis=1).astype(float)
+
+        def expected(self, network, graphs, layout, chances):
+            return jnp.sum(chances[:, :, 0], axis=1)
+
+    critics = OfNoop(networks.critics.networks, as_released=False)
+    optimiser = optax.adam(0.02)
+
+    def step(choice, carry, key):
+        actors, state = carry
+        loss = partial(actor_loss, choice, seen, critics, key)
+        change, state = optimiser.update(jax.grad(loss)(actors), state)
+        return (jax.tree.map(jnp.add, actors, change), state), None
+
+    @partial(jax.jit, static_argnums=0)
+    def taken(choice):
+        keys = jax.random.split(jax.random.key(5), 100)
+        carry = networks.actors, optimiser.init(networks.actors)
+        (actors, _), _ = jax.lax.scan(partial(step, choice), carry, keys)
+        return greedy(actors, keys[0], seen, made_by(actors, seen)[1])
+
+    assert (taken("soft") == 0).all()
+    assert not (taken("hard") == 0).all()  # a choice among them has no slope
 
 
 def test_epsilon_falls_with_every_step_to_its_end():

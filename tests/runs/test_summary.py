@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from markup import Tags
@@ -128,8 +129,8 @@ class TestPicture:
 
     def test_a_policy_for_several_setups_has_a_panel_for_each(self, tmp_path):
         """One on which no episode ever ended has none."""
-        config = replace(SMALL, setups=SETUPS[:3], seeds=1)
-        config = replace(config, learning=replace(SMALL.learning, games=3))
+        learning = replace(SMALL.learning, games=6)
+        config = replace(SMALL, setups=SETUPS[:3], seeds=1, learning=learning)
         folder = RunFolder.create(tmp_path / "several", config)
         folder.keep_metrics(config.runs, 0)
         for update in range(1, 4):

@@ -16,7 +16,13 @@ from plato.evaluation.protocols import Protocol
 from plato.learners.baseline_configs import DgnLearning, MohitoLearning
 from plato.learners.config import RunName, TrainConfig, TrainSettings
 
-LATER = {"anywhere": False, "advisers": [], "advice": 1.0, "advised": 0.5}
+LATER = {
+    "anywhere": False,
+    "advisers": [],
+    "advice": 1.0,
+    "advised": 0.5,
+    "choice": "hard",
+}
 """Settings that came after the first results, as they were before: a cell does not
 mention them where they are still so, and its results stay valid."""
 

@@ -7,10 +7,13 @@ what these count in steps (memory, exploration) is stretched alike.
 """
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from plato.configuration import real_number, whole_number
 from plato.errors import PlatoError
 from plato.learners.budget import Budget
+
+Choice: TypeAlias = Literal["soft", "hard"]
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,9 @@ class MohitoLearning(Budget):
     """How far the targets follow when they move."""
     target_every: int = 16
     """Gradient steps from one move of the targets to the next."""
+    choice: Choice = "hard"
+    """Of an actor as it is taught: the hyperedge it would take (hard), or all of them,
+    weighed by a softmax of the sums it takes them by (soft)."""
     actor_rate: float = 1e-4
     """Learning rate of the actors."""
     critic_rate: float = 5e-4

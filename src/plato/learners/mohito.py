@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from plato.errors import PlatoError
 from plato.game import Features, Game, Observation, how_many, select
-from plato.learners.baseline_configs import MohitoLearning
+from plato.learners.baseline_configs import Choice, MohitoLearning
 from plato.learners.exploration import (
     Explorer,
     MemoryLearner,
@@ -28,6 +28,7 @@ from plato.learners.exploration import (
     play_and_learn,
 )
 from plato.learners.replay import Replay, Transition
+from plato.masking import masked_softmax
 from plato.policies.hypergraph import (
     Graph,
     Layout,
@@ -124,7 +125,7 @@ def _gradient_step(
     critics, critic_state = _descend(optimiser, gradient, taught.critic_state, critics)
 
     # The critics that actors are to please are already those of after the step.
-    loss = partial(actor_loss, batch.observation, critics, k_choose)
+    loss = partial(actor_loss, config.choice, batch.observation, critics, k_choose)
     policy_loss, gradient = jax.value_and_grad(loss)(actors)
     optimiser = _actor_optimiser(config)
     actors, actor_state = _descend(optimiser, gradient, taught.actor_state, actors)
@@ -222,24 +223,45 @@ def critic_loss(
     return errors.sum(), {"value_loss": errors.mean(), "q": values.mean()}
 
 
+def drawn(
+    actors: MohitoActors,
+    seen: Observation,
+    hyperedges: Float[Array, "batch agent hyperedge feat"],
+) -> Float[Array, "batch agent choice"]:
+    """The chances of a softmax over the sums that agents choose by."""
+    masks = jax.vmap(lambda one: one.action_mask)(seen)
+    return masked_softmax(jax.vmap(actors.scores)(seen, hyperedges), masks)
+
+
 def actor_loss(
-    seen: Observation, critics: MohitoCritics, key: PRNGKeyArray, actors: MohitoActors
+    choice: Choice,
+    seen: Observation,
+    critics: MohitoCritics,
+    key: PRNGKeyArray,
+    actors: MohitoActors,
 ) -> Float[Array, ""]:
     """How little the critics value what the actors would do.
 
     The sum over agents, of which each changes only its own hyperedges to please its own
-    critic: the gradient for an actor is that of its own part.
+    critic: the gradient for an actor is that of its own part. A soft choice weighs an
+    agent's hyperedges by their sums, so that what is worth more is to sum up to more.
     """
     layout, owners = Layout.of(seen), how_many(critics.networks)
     graphs, hyperedges = made_by(actors, seen)
     actions = greedy(actors, key, seen, hyperedges)
     fixed = jax.lax.stop_gradient(hyperedges)
     plays = jnp.arange(layout.agents) % owners
+    soft = choice == "soft" and not critics.as_released
+    certain = jax.nn.one_hot(actions, 1 + layout.tasks * layout.actions)
 
     def value(network: GraphNetwork, owner: Int[Array, ""]) -> Float[Array, " batch"]:
         own = (plays == owner)[None, :, None, None]
-        team = jax.vmap(critic_graph)(seen, graphs, jnp.where(own, hyperedges, fixed))
-        return critics.value(network, team, layout, actions)
+        mine = jnp.where(own, hyperedges, fixed)
+        team = jax.vmap(critic_graph)(seen, graphs, mine)
+        if not soft:
+            return critics.value(network, team, layout, actions)
+        chances = jnp.where(own[..., 0], drawn(actors, seen, mine), certain)
+        return critics.expected(network, team, layout, chances)
 
     values = jax.vmap(value)(critics.networks, jnp.arange(owners))
     return -values.mean(axis=1).sum()

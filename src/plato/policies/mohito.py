@@ -273,11 +273,16 @@ class MohitoActors(Policy[None]):
         hyperedges: Float[Array, "agent hyperedge feat"],
     ) -> Int[Array, " agent"]:
         """The legal action of each agent whose hyperedge has the greatest sum."""
-        sums = jax.vmap(Layout.of(seen).by_action)(hyperedges.sum(axis=2))
-        legal = seen.action_mask
+        sums, legal = self.scores(seen, hyperedges), seen.action_mask
         best = jnp.max(jnp.where(legal, sums, -jnp.inf), axis=1, keepdims=True)
         draws = jax.random.bits(key, sums.shape[:1], jnp.uint32)
         return pick(legal & (sums == best), draws)
+
+    def scores(
+        self, seen: Observation, hyperedges: Float[Array, "agent hyperedge feat"]
+    ) -> Float[Array, "agent choice"]:
+        """The sums of features, in the order of actions."""
+        return jax.vmap(Layout.of(seen).by_action)(hyperedges.sum(axis=2))
 
     def _for(self, agents: int) -> GraphNetwork:
         """A network for each of so many rows of agents."""
@@ -320,6 +325,21 @@ class MohitoCritics(eqx.Module):
         read = _read_as_released if self.as_released else _read
         means = jax.vmap(network)(graphs.graph).mean(axis=2)
         return jnp.sum(read(graphs, means, nodes), axis=1, where=graphs.members)
+
+    def expected(
+        self,
+        network: GraphNetwork,
+        graphs: CriticGraph,
+        layout: Layout,
+        chances: Float[Array, "batch agent choice"],
+    ) -> Float[Array, " batch"]:
+        """The mean of such values, if every agent draws what it does."""
+        places = layout.hyperedge_of(jnp.arange(chances.shape[2]))
+        nodes = graphs.hyperedges[:, :, None] + places[None, None]
+        means = jax.vmap(network)(graphs.graph).mean(axis=2)
+        each = jnp.take_along_axis(means[:, None], nodes, axis=2)
+        mean = jnp.sum(chances * each, axis=2)
+        return jnp.sum(mean, axis=1, where=graphs.members)
 
 
 def _read(
