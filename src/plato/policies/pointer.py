@@ -37,6 +37,10 @@ class Memory(NamedTuple):
     present: Bool[Array, " agent"]
     """Who was there when it last looked: one who comes back begins anew."""
 
+    def __repr__(self) -> str:
+        # What is read of a printed decision is not in these numbers.
+        return f"Memory(hidden={getattr(self.hidden, 'shape', self.hidden)})"
+
 
 class PointerActor(Policy[Memory | None]):
     """Points at one of the task-actions an agent is offered, or at NOOP."""
