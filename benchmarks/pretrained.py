@@ -1,4 +1,4 @@
-"""What the policies that come with PLATO are worth, beside the optimum where it is known.
+"""What the policies that come with PLATO are worth, beside the optimum if it is known.
 
 python benchmarks/pretrained.py [--policy pretrained:generalist] [--episodes 2000]
 """
