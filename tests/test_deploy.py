@@ -151,6 +151,7 @@ def test_memory_moves_with_its_agent(tmp_path):
     )
     fresh = policy.decide(agents, tasks, options)
     assert np.abs(fresh.probabilities - usual.probabilities).max() > 1e-4
+    assert "memory=Memory(hidden=(4, 8))" in repr(fresh)
     with pytest.raises(PlatoError, match="memory must hold a row for each of the 2"):
         policy.decide(agents[:2], tasks, options[:2], memory=memory)
 

@@ -162,6 +162,12 @@ def test_what_belongs_to_wildfire_is_refused_in_words(folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("policy", ["pretrained", "pretrained:wildfire-3x3-S3"])
+def test_policies_of_other_games_are_refused(folder: Path, policy: str) -> None:
+    asked = ("--setup", "couriers.py:parcels", "--policy", policy)
+    refused(run_plato(folder, "evaluate", *asked), f"{policy} was trained for another")
+
+
 def test_games_that_differ_in_size_are_not_trained_as_one(folder: Path) -> None:
     both = ("--setup", "couriers.py:parcels", "--setup", "wildfire-3x3-S1")
     refused(run_plato(folder, "train", *both, *SHORT), "arrays for 2 agents and 4")

@@ -14,6 +14,7 @@ from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
 from plato.game import Features, stack
 from plato.learners.baseline_configs import MohitoLearning
+from plato.learners.config import TrainConfig
 from plato.learners.exploration import Explorer, transitions
 from plato.learners.mohito import (
     MohitoNetworks,
@@ -301,6 +302,15 @@ def test_by_soft_choices_actors_come_to_take_what_critics_value(batch):
 
     assert (taken("soft") == 0).all()
     assert not (taken("hard") == 0).all()  # a choice among them has no slope
+
+
+def test_as_released_there_are_no_soft_choices():
+    with pytest.raises(PlatoError, match="as_released goes with choice='hard'"):
+        TrainConfig(
+            setups=("wildfire-2x3-S3",),
+            networks=RELEASED,
+            learning=MohitoLearning(choice="soft"),
+        )
 
 
 def test_epsilon_falls_with_every_step_to_its_end():

@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import jax
+
 from plato.domains.setups import Setup
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
@@ -11,8 +13,8 @@ from plato.domains.wildfire.heuristics import RULES
 from plato.domains.wildfire.optimum import policy as optimal
 from plato.domains.wildfire.planner import AssignmentPolicy
 from plato.errors import PlatoError
-from plato.game import Game
-from plato.policies.checkpoint import last_checkpoint, load_policy
+from plato.game import Features, Game
+from plato.policies.checkpoint import last_checkpoint, load_policy, trained_for
 from plato.policies.dicg import DicgActor
 from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
@@ -55,7 +57,7 @@ def named_policy(
         return _planner(setup)
     if is_pretrained(name):
         known = setup.name if isinstance(setup, Setup) and setup.shipped else ""
-        return acting(load_policy(meant_by(name, known)), actions)
+        return acting(_trained(name, meant_by(name, known), setup), actions)
     path = Path(name)
     if name != OPTIMAL and path.suffix != ".safetensors" and not path.is_dir():
         raise PlatoError(
@@ -65,12 +67,33 @@ def named_policy(
         )
     path = last_checkpoint(path)
     if name != OPTIMAL and read_header(path).get("kind") != optimal.KIND:
-        return acting(load_policy(path), actions)
+        return acting(_trained(name, path, setup), actions)
     if not isinstance(setup, Setup):
         raise PlatoError("The optimal policy is known for setups, not for any game.")
     if name == OPTIMAL:
         return optimal.solve_exactly(setup.config)
     return optimal.load_optimal(path, setup.config)
+
+
+def _trained(name: str, path: Path, setup: Setup | Game[Any, Any]) -> Policy[Any]:
+    """A trained policy, if what it looks at is what there is to see."""
+    policy, built_for = load_policy(path), trained_for(path)
+    game = setup.game() if isinstance(setup, Setup) else setup
+    seen = jax.eval_shape(lambda: game.reset(jax.random.key(0))[1])
+    there = Features(seen.agents.shape[-1], seen.tasks.shape[-1], game.capacity.actions)
+    if built_for != there:
+        raise PlatoError(
+            f"{name} was trained for another game: {_counted(built_for)}. Here are "
+            f"{_counted(there)}; train a policy for it (plato train)."
+        )
+    return policy
+
+
+def _counted(features: Features) -> str:
+    return (
+        f"{features.agent} features of an agent, {features.task} of a task, and "
+        f"{features.actions} action(s) for each"
+    )
 
 
 def acting(policy: Policy[Any], actions: Actions) -> Policy[Any]:

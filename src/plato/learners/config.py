@@ -187,6 +187,18 @@ class TrainConfig(TrainSettings):
                 f"games={self.learning.games} cannot be shared evenly by "
                 f"{len(self.setups)} setups; try a multiple of {len(self.setups)}."
             )
+        soft = isinstance(self.learning, MohitoLearning) and (
+            self.learning.choice == "soft"
+        )
+        if (
+            soft
+            and isinstance(self.networks, MohitoConfig)
+            and (self.networks.as_released)
+        ):
+            raise PlatoError(
+                "as_released goes with choice='hard' alone: the released code's soft "
+                "choices fail."
+            )
         (name, times), *_ = Counter(map(str, self.runs)).most_common(1)
         if times > 1:
             raise PlatoError(

@@ -251,14 +251,13 @@ def actor_loss(
     actions = greedy(actors, key, seen, hyperedges)
     fixed = jax.lax.stop_gradient(hyperedges)
     plays = jnp.arange(layout.agents) % owners
-    soft = choice == "soft" and not critics.as_released
     certain = jax.nn.one_hot(actions, 1 + layout.tasks * layout.actions)
 
     def value(network: GraphNetwork, owner: Int[Array, ""]) -> Float[Array, " batch"]:
         own = (plays == owner)[None, :, None, None]
         mine = jnp.where(own, hyperedges, fixed)
         team = jax.vmap(critic_graph)(seen, graphs, mine)
-        if not soft:
+        if choice == "hard":
             return critics.value(network, team, layout, actions)
         chances = jnp.where(own[..., 0], drawn(actors, seen, mine), certain)
         return critics.expected(network, team, layout, chances)

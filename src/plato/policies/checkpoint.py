@@ -91,6 +91,14 @@ def _blank(kind: Kind, config: Any, built_for: Any) -> Policy[Any]:
     )
 
 
+def trained_for(path: Path) -> Features:
+    """The features of agents and tasks, and the actions, that a policy knows."""
+    header = read_header(path)
+    if header.get("kind") == POINTER:
+        return Features(**header["features"])
+    return PaddedShape(**header["shape"]).features
+
+
 def load_actor(path: Path) -> PointerActor:
     """Reads a pointer actor back."""
     policy = load_policy(path)

@@ -1,4 +1,5 @@
-"""Trained policies that come with the package, one for each native setup."""
+"""Trained policies that come with the package: one for each native setup, and one for
+all of them and whatever else there is."""
 
 from importlib import resources
 from pathlib import Path
@@ -12,7 +13,7 @@ GENERALIST = "generalist"
 
 
 def pretrained_names() -> list[str]:
-    """What there is: the setups that they were trained on."""
+    """What there is: the setups that they were trained on, and the generalist."""
     files = [path.name for path in _shipped().iterdir()]
     return sorted(name.removesuffix(".safetensors") for name in files)
 
@@ -35,17 +36,11 @@ def is_pretrained(policy: str) -> bool:
 def meant_by(policy: str, setup: str = "") -> Path:
     """The file that `pretrained` or `pretrained:NAME` means on a setup.
 
-    Without a NAME: what was trained on that setup, else a generalist, if any.
+    Without a NAME: what was trained on that setup, else the generalist.
     """
     _, _, name = policy.partition(":")
-    names = pretrained_names()
-    fitting = name or next((n for n in (setup, GENERALIST) if n in names), "")
-    if not fitting:
-        raise PlatoError(
-            f"None of the pretrained policies was trained for {setup or 'this game'}; "
-            f"name one: {', '.join(f'{PRETRAINED}:{n}' for n in names)}."
-        )
-    return pretrained_file(fitting)
+    own = setup if setup in pretrained_names() else GENERALIST
+    return pretrained_file(name or own)
 
 
 def _shipped():
