@@ -1,4 +1,4 @@
-"""Maps that lie elsewhere: the same game, seen from another side."""
+"""Other maps: the same game, seen from another side, and games that lie otherwise."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
-from plato.domains.wildfire.maps import ROOM, laid_anew, seen_at
+from plato.domains.wildfire.maps import (
+    LARGEST,
+    ROOM,
+    moved,
+    scattered,
+    scattered_config,
+    seen_at,
+)
 from plato.game import stack
 
 CONFIG = load_setup("wildfire-3x3-S3").config
@@ -17,7 +24,7 @@ GAME = Wildfire.from_config(CONFIG)
 
 @given(st.integers(0, 2**32 - 1))
 def test_all_distances_stay(seed):
-    laid = laid_anew(stack([GAME] * 3), CONFIG, np.random.default_rng(seed))
+    laid = moved(stack([GAME] * 3), CONFIG, np.random.default_rng(seed))
     for i in range(3):
         before = np.concatenate([GAME.rules.position, GAME.rules.cell])
         after = np.concatenate([laid.rules.position[i], laid.rules.cell[i]])
@@ -33,7 +40,7 @@ def test_all_distances_stay(seed):
 
 def test_rows_that_hold_nothing_stay_empty():
     roomy = Wildfire.from_config(CONFIG, agents=5, tasks=7)
-    laid = laid_anew(stack([roomy] * 8), CONFIG, np.random.default_rng(0))
+    laid = moved(stack([roomy] * 8), CONFIG, np.random.default_rng(0))
     assert not np.asarray(laid.rules.position)[:, 3:].any()
     assert not np.asarray(laid.rules.cell)[:, 4:].any()
 
@@ -41,7 +48,7 @@ def test_rows_that_hold_nothing_stay_empty():
 def test_maps_differ_and_come_from_the_seed():
     games = stack([GAME] * 64)
     first, again, other = (
-        np.asarray(laid_anew(games, CONFIG, np.random.default_rng(seed)).rules.cell)
+        np.asarray(moved(games, CONFIG, np.random.default_rng(seed)).rules.cell)
         for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, again)
@@ -53,7 +60,7 @@ def test_maps_differ_and_come_from_the_seed():
 
 
 def test_nothing_but_places_changes_as_a_game_goes_on():
-    laid = laid_anew(stack([GAME] * 2), CONFIG, np.random.default_rng(3))
+    laid = moved(stack([GAME] * 2), CONFIG, np.random.default_rng(3))
     laid = jax.tree.map(lambda leaf: leaf[1], laid)
     key = jax.random.key(0)
     states = [game.reset(key)[0] for game in (GAME, laid)]
@@ -74,3 +81,51 @@ def test_nothing_but_places_changes_as_a_game_goes_on():
         ]
         jax.tree.map(np.testing.assert_array_equal, done[0], done[1])
         states = [state for state, _ in done]
+
+
+def kinds_of_fires(config) -> set[tuple]:
+    fire, rewards = config.fire, config.reward.fire_rewards
+    grids = (fire.fire_types, fire.lit, fire.ignition_temp, rewards)
+    return {tuple(grid[y][x] for grid in grids) for y, x in config.fire_cells}
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(2, 9))
+def test_scattered_maps_have_agents_that_reach_fires_of_the_setups_kinds(
+    seed, agents, fires
+):
+    random = np.random.default_rng(seed)
+    found = scattered_config(CONFIG, agents, fires, random)
+    assert 2 <= len(found.agent.agents) <= agents
+    assert 2 <= len(found.fire_cells) <= fires
+    assert max(found.grid_height, found.grid_width) <= LARGEST
+    assert kinds_of_fires(found) <= kinds_of_fires(CONFIG)
+    for place, reach in zip(found.agent.agents, found.agent.attack_range, strict=True):
+        far = np.abs(np.subtract(found.fire_cells, place)).max(axis=1)
+        assert far.min() <= reach
+    assert found.stochastic == CONFIG.stochastic
+
+
+def test_every_fourth_game_is_scattered_by_the_seed():
+    roomy = Wildfire.from_config(CONFIG, agents=5, tasks=6)
+    first, again, other = (
+        scattered(stack([roomy] * 40), CONFIG, np.random.default_rng(seed))
+        for seed in (0, 0, 1)
+    )
+    jax.tree.map(np.testing.assert_array_equal, first, again)
+    assert (np.asarray(first.rules.cell) != np.asarray(other.rules.cell)).any()
+    for i in sorted({*range(40)} - {*range(3, 40, 4)}):
+        jax.tree.map(
+            lambda all_of, own, i=i: np.testing.assert_array_equal(all_of[i], own),
+            first,
+            roomy,
+        )
+    agents = np.asarray(first.rules.roster).sum(axis=1)[3::4]
+    fires = (np.asarray(first.rules.size) > 0).sum(axis=1)[3::4]
+    assert len(set(agents)) > 2
+    assert len(set(fires)) > 2
+    one = stack([roomy])
+    jax.tree.map(
+        np.testing.assert_array_equal,
+        scattered(one, CONFIG, np.random.default_rng(0)),
+        one,
+    )

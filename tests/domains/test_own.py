@@ -151,7 +151,7 @@ def test_what_belongs_to_wildfire_is_refused_in_words(folder: Path) -> None:
     refused(
         run_plato(folder, "train", *where, *SHORT, "--noise", "paper"), "not a wildfire"
     )
-    refused(run_plato(folder, "train", *where, *SHORT, "--anywhere"), "maps anywhere")
+    refused(run_plato(folder, "train", *where, *SHORT, "--maps", "moved"), "other maps")
     refused(run_plato(folder, "replay", "random", *where), "not a wildfire")
     refused(run_plato(folder, "solve", "couriers.py:parcels"), "not a wildfire")
     refused(

@@ -51,12 +51,12 @@ def test_cells_are_known_by_all_that_matters():
         trained(on="wildfire-2x3-S1"),
         given(),
         given(Row("Weakest", policy="weakest")),
-        trained(row=Row("PLATO", replace(SETTINGS, anywhere=True))),
+        trained(row=Row("PLATO", replace(SETTINGS, maps="moved"))),
     ]
     prints = {cell.fingerprint, *(other.fingerprint for other in others)}
     assert len(prints) == 6
     # It came after the first results, which know nothing of it.
-    assert "anywhere" not in cell.to_mapping()["training"]
+    assert "maps" not in cell.to_mapping()["training"]
     assert cell.row == PLATO
 
 

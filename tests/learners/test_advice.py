@@ -2,6 +2,7 @@
 
 import shutil
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 
 from plato.domains.setups import Rows, load_setup
 from plato.domains.wildfire.game import Wildfire
-from plato.domains.wildfire.maps import laid_anew
+from plato.domains.wildfire.maps import moved, scattered
 from plato.errors import PlatoError
 from plato.game import Features, stack
 from plato.learners.advice import adviser_files, load_advisers
 from plato.learners.config import MappoConfig, TrainConfig
-from plato.learners.mappo import Hyper, Rates
+from plato.learners.mappo import Hyper, Rates, losses, prepare
 from plato.learners.program import Program
+from plato.learners.rollout import rollout
 from plato.masking import divergence
 from plato.policies.checkpoint import load_policy, save_policy
 from plato.policies.config import ActorConfig
@@ -36,12 +38,14 @@ def test_each_specialist_is_asked_about_its_own_setup_on_its_own_map():
     advisers = load_advisers(list(files.values()), homes)
     random = np.random.default_rng(0)
     laid = [
-        laid_anew(stack([home] * 4), setup.config, random)
+        moved(stack([home] * 4), setup.config, random)
         for home, setup in zip(homes, SETUPS, strict=True)
     ]
     games = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *laid)
     seen = jax.vmap(lambda game: game.reset(jax.random.key(0))[1])(games)
-    said = advisers.advice(jax.tree.map(lambda leaf: jnp.stack([leaf] * 2), seen))
+    said = advisers.advice(
+        jax.tree.map(lambda leaf: jnp.stack([leaf] * 2), seen)
+    ).policy
     assert said.shape == (2, 8, 3, 6)
     for setup, home, block in zip(
         SETUPS, homes, (said[:, :4], said[:, 4:]), strict=True
@@ -51,6 +55,57 @@ def test_each_specialist_is_asked_about_its_own_setup_on_its_own_map():
         own, _ = actor.log_policy(home.reset(jax.random.key(0))[1], None)
         for one in block.reshape(-1, *own.shape):
             np.testing.assert_allclose(np.exp(one), np.exp(own), atol=1e-5)
+
+
+def test_nobody_advises_on_scattered_maps():
+    (setup, _), room = SETUPS, Rows(4, 5)
+    home = Wildfire.from_config(setup.config, **room._asdict())
+    games = scattered(stack([home] * 6), setup.config, np.random.default_rng(0))
+    seen = jax.vmap(lambda game: game.reset(jax.random.key(0))[1])(games)
+    advisers = load_advisers([pretrained_file(setup.name)], [home], scattered=True)
+    advice = advisers.advice(jax.tree.map(lambda leaf: leaf[None], seen))
+    assert advice.given.tolist() == [[True, True, True, False, True, True]]
+    actor = load_policy(pretrained_file(setup.name))
+    assert isinstance(actor, PointerActor)
+    own, _ = actor.log_policy(home.reset(jax.random.key(0))[1], None)
+    for one in advice.policy[0, jnp.array([0, 1, 2, 4, 5])]:
+        np.testing.assert_allclose(np.exp(one), np.exp(own), atol=1e-5)
+
+
+def test_what_was_not_advised_does_not_count():
+    """A batch of four moments, of which the last had no advice."""
+    config = MappoConfig(games=4, steps=1, minibatches=1, advisers=("pretrained",))
+    training = TrainConfig(
+        setups=NAMES[:1],
+        maps="scattered",
+        networks=ActorConfig(hidden=8),
+        learning=config,
+    )
+    program = Program(training, {NAMES[0]: SETUPS[0]})
+    (group,), ((contender,),) = program.groups, program.start()
+    games, learner, advisers = (
+        jax.tree.map(lambda leaf: leaf[0], tree)
+        for tree in (group.games, contender.learner, group._advisers)
+    )
+    stage, experience = rollout(
+        games, learner.networks.actor, learner.stage, jax.random.key(0), 1
+    )
+    hyper = Hyper.of(config)
+    _, batch = prepare(config, hyper, learner, stage, experience, 1, advisers)
+    assert batch.advice is not None
+    assert batch.advice.given.tolist() == [[True, True, True, False]]
+    rates = Rates.at("linear", hyper, jnp.zeros(()))
+    told = jax.jit(
+        lambda batch: losses(hyper.clip, rates, batch, None, learner.networks)
+    )
+    other = eqx.tree_at(
+        lambda b: b.advice.policy, batch, batch.advice.policy.at[:, 3].add(-3.0)
+    )
+    changed = eqx.tree_at(
+        lambda b: b.advice.policy, batch, batch.advice.policy.at[:, 0].multiply(3.0)
+    )
+    (usual, _), (same, _), (differs, _) = map(told, (batch, other, changed))
+    assert float(usual) == float(same) != float(differs)
 
 
 def test_divergence_is_that_of_the_offered_choices():
@@ -77,7 +132,7 @@ def test_they_are_listened_to_less_and_less():
 def learned(tmp_path, name: str, **learning) -> dict[str, list[float]]:
     config = TrainConfig(
         setups=NAMES,
-        anywhere=True,
+        maps="moved",
         checkpoints=1,
         networks=ActorConfig(hidden=16, context="pointer"),
         learning=MappoConfig(

@@ -243,9 +243,21 @@ def test_trainings_of_a_kind_are_compiled_once():
     assert begun(SMALL.learning)._update is not first._update
 
 
-def test_games_anywhere_have_maps_of_their_own():
+def test_scattered_games_have_room_for_more_fires_and_noise_of_their_own():
     loaded = {name: plato.load_setup(name) for name in SMALL.setups}
-    settings = replace(SMALL, anywhere=True, noise="paper")
+    program: Any = Program(replace(SMALL, maps="scattered"), loaded)
+    (group,) = program.groups
+    most = max(setup.rows.tasks for setup in loaded.values())
+    assert group.games.rules.size.shape[-1] == most + 2
+    _, metrics = program.advance(program.start(), 1)
+    assert np.isfinite(program.in_order(metrics["policy_loss"])).all()
+    with pytest.raises(PlatoError, match="noise='paper' is a record"):
+        replace(SMALL, maps="scattered", noise="paper")
+
+
+def test_games_that_are_moved_have_maps_of_their_own():
+    loaded = {name: plato.load_setup(name) for name in SMALL.setups}
+    settings = replace(SMALL, maps="moved", noise="paper")
     program: Any = Program(settings, loaded)
     cells = np.asarray(program.groups[0].games.game.rules.cell)  # run, game, task, axis
     assert len({one.tobytes() for one in cells.reshape(-1, *cells.shape[2:])}) > 2

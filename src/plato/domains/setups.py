@@ -40,7 +40,7 @@ class Setup:
         """The configuration of a wildfire; refused for a game of one's own."""
         if not isinstance(self.content, WildfireConfig):
             raise PlatoError(
-                f"{self.name} is not a wildfire; the paper's noise, maps anywhere, the "
+                f"{self.name} is not a wildfire; the paper's noise, other maps, the "
                 f"optimum, bounds and replays are there for wildfires alone."
             )
         return self.content

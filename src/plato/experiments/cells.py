@@ -17,7 +17,7 @@ from plato.learners.baseline_configs import DgnLearning, MohitoLearning
 from plato.learners.config import RunName, TrainConfig, TrainSettings
 
 LATER = {
-    "anywhere": False,
+    "maps": "own",
     "advisers": [],
     "advice": 1.0,
     "advised": 0.5,

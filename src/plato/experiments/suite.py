@@ -8,7 +8,13 @@ from plato.errors import PlatoError
 from plato.evaluation.contestants import TRANSFER
 from plato.evaluation.protocols import Protocol, ProtocolName, protocol
 from plato.experiments.cells import Cell, Row, shortened
-from plato.learners.config import METHODS, MappoConfig, MethodName, TrainSettings
+from plato.learners.config import (
+    METHODS,
+    MappoConfig,
+    Maps,
+    MethodName,
+    TrainSettings,
+)
 from plato.policies.config import PAPER_FORM, ActorConfig
 
 GRIDS = ("2x3", "3x3", "4x4")
@@ -24,11 +30,11 @@ Part: TypeAlias = Literal["methods", "ablation", "switches", "generalist", "give
 
 
 def _plato(
-    networks: Mapping[str, Any] = {}, anywhere: bool = False, **learning: Any
+    networks: Mapping[str, Any] = {}, maps: Maps = "own", **learning: Any
 ) -> TrainSettings:
     return TrainSettings(
         checkpoints=CHECKPOINTS,
-        anywhere=anywhere,
+        maps=maps,
         networks=ActorConfig(**networks),
         learning=MappoConfig(**learning),
     )
@@ -73,7 +79,7 @@ ROWS: dict[Part, tuple[Row, ...]] = {
             "PLATO generalist",
             _plato(
                 {"encoder": "lstm", "context": "pointer", "depth": 2},
-                anywhere=True,
+                maps="moved",
                 games=768,
                 updates=1600,
                 advisers=("pretrained",),

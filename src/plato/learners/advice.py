@@ -12,12 +12,13 @@ from typing import Any
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
 from plato.domains.setups import Setup
-from plato.domains.wildfire.maps import seen_at
+from plato.domains.wildfire.maps import SCATTERED, seen_at
 from plato.errors import PlatoError
-from plato.game import Observation, stack
+from plato.game import Observation, how_many, stack
 from plato.policies.checkpoint import last_checkpoint, load_policy
 from plato.policies.pointer import PointerActor
 from plato.policies.pretrained import is_pretrained, meant_by
@@ -30,15 +31,17 @@ class Advisers(eqx.Module):
     """Stacked over setups."""
     home: Any = None
     """Wildfires as their setups have them, stacked over setups, where games are played
-    anywhere."""
+    on other maps."""
+    scattered: bool = eqx.field(static=True, default=False)
+    """Whether some of these maps are of kinds that nobody knows."""
 
-    def advice(self, seen: Observation) -> Float[Array, "time game agent choice"]:
-        """Log-policies of the specialists; games come in equal blocks, by setups."""
-        setups = jax.tree.leaves(self.actors)[0].shape[0]
+    def advice(self, seen: Observation) -> "Advice":
+        """What the specialists say; games come in equal blocks, by setups."""
+        time, games = seen.exists.shape[:2]
+        setups = how_many(self.actors)
 
         def blocks(leaf: Array) -> Array:
-            time, games, *rest = leaf.shape
-            return leaf.reshape(time, setups, games // setups, *rest)
+            return leaf.reshape(time, setups, games // setups, *leaf.shape[2:])
 
         def of_setup(actor: PointerActor, home: Any, seen: Observation):
             def at_moment(seen: Observation):
@@ -49,7 +52,21 @@ class Advisers(eqx.Module):
 
         each = jax.vmap(of_setup, in_axes=(0, 0, 1), out_axes=1)
         said = each(self.actors, self.home, jax.tree.map(blocks, seen))
-        return said.reshape(said.shape[0], -1, *said.shape[3:])
+        known = jnp.ones((time, setups, games // setups), bool)
+        if self.scattered:
+            known = known.at[:, :, SCATTERED].set(False)
+        return Advice(
+            said.reshape(time, games, *said.shape[3:]), known.reshape(time, games)
+        )
+
+
+class Advice(eqx.Module):
+    """What specialists would have done."""
+
+    policy: Float[Array, "*time_game agent choice"]
+    """As log-policies."""
+    given: Bool[Array, "*time_game"]
+    """Where they know the map."""
 
 
 def adviser_files(names: Sequence[str], setups: Mapping[str, Setup]) -> dict[str, Path]:
@@ -72,10 +89,13 @@ def _file(name: str, setup: Setup) -> Path:
     return last_checkpoint(Path(name))
 
 
-def load_advisers(files: Sequence[Path], homes: Sequence[Any] | None) -> Advisers:
+def load_advisers(
+    files: Sequence[Path], homes: Sequence[Any] | None, *, scattered: bool = False
+) -> Advisers:
     """One adviser for each setup.
 
-    `homes` are the games of the setups, where those that are played are laid anew.
+    `homes` are the games of the setups, where those that are played were moved,
+    or scattered.
     """
     actors = [_adviser(path) for path in files]
     for path, actor in zip(files, actors, strict=True):
@@ -84,7 +104,7 @@ def load_advisers(files: Sequence[Path], homes: Sequence[Any] | None) -> Adviser
                 f"The advisers {files[0]} and {path} differ in their networks; ask "
                 f"such as were trained with the same."
             )
-    return Advisers(stack(actors), None if homes is None else stack(homes))
+    return Advisers(stack(actors), None if homes is None else stack(homes), scattered)
 
 
 def _adviser(path: Path) -> PointerActor:

@@ -145,8 +145,8 @@ class MohitoLearning(Budget):
     target_every: int = 16
     """Gradient steps from one move of the targets to the next."""
     choice: Choice = "hard"
-    """Of an actor as it is taught: the hyperedge it would take (hard), or all of them,
-    weighed by a softmax of the sums it takes them by (soft)."""
+    """Of an actor as it is taught: all of its hyperedges, weighed by a softmax of the
+    sums it takes them by (soft), or the one it would take (hard)."""
     actor_rate: float = 1e-4
     """Learning rate of the actors."""
     critic_rate: float = 5e-4

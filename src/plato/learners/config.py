@@ -100,6 +100,7 @@ LONGEST_NAME = 100
 Networks: TypeAlias = ActorConfig | DicgConfig | DgnConfig | MohitoConfig
 Learning: TypeAlias = MappoConfig | DicgLearning | DgnLearning | MohitoLearning
 MethodName: TypeAlias = Literal["plato", "dicg", "dgn", "mohito"]
+Maps: TypeAlias = Literal["own", "moved", "scattered"]
 
 
 class MethodConfigs(NamedTuple):
@@ -131,9 +132,10 @@ class CommonSettings:
     """Of the games that are played in training."""
     noise: Literal["independent", "paper"] = "independent"
     """Whether every episode has its own noise, or the paper's one stream."""
-    anywhere: bool = False
-    """Whether every second game's map is turned, mirrored and moved at random
-    (wildfires): what is learned then holds wherever things are."""
+    maps: Maps = "own"
+    """Of every second game (wildfires): its setup's own; that map turned, mirrored and
+    moved at random, so that what is learned holds wherever things are; or half of them
+    scattered, with other numbers of agents and fires anywhere on grids up to 5×5."""
     checkpoints: int = 20
     """How many policies to keep along the way, evenly spaced."""
 
@@ -187,17 +189,10 @@ class TrainConfig(TrainSettings):
                 f"games={self.learning.games} cannot be shared evenly by "
                 f"{len(self.setups)} setups; try a multiple of {len(self.setups)}."
             )
-        soft = isinstance(self.learning, MohitoLearning) and (
-            self.learning.choice == "soft"
-        )
-        if (
-            soft
-            and isinstance(self.networks, MohitoConfig)
-            and (self.networks.as_released)
-        ):
+        if self.maps == "scattered" and self.noise == "paper":
             raise PlatoError(
-                "as_released goes with choice='hard' alone: the released code's soft "
-                "choices fail."
+                "noise='paper' is a record of the agents and fires of each setup; on "
+                "scattered maps there are others: choose noise='independent'."
             )
         (name, times), *_ = Counter(map(str, self.runs)).most_common(1)
         if times > 1:
@@ -207,6 +202,8 @@ class TrainConfig(TrainSettings):
             )
         if isinstance(self.learning, MappoConfig):
             _check_minibatches(self.learning, self.networks)
+        if isinstance(self.learning, MohitoLearning):
+            _check_choice(self.learning, self.networks)
 
     @property
     def runs(self) -> list["RunName"]:
@@ -242,6 +239,15 @@ class TrainConfig(TrainSettings):
             halves[name] = from_mapping(half, table, name)
         common = from_mapping(_Common, rest)
         return cls(**vars(common), **halves)
+
+
+def _check_choice(learning: MohitoLearning, networks: Networks) -> None:
+    released = isinstance(networks, MohitoConfig) and networks.as_released
+    if released and learning.choice == "soft":
+        raise PlatoError(
+            "as_released goes with choice='hard' alone: the released code's soft "
+            "choices fail."
+        )
 
 
 def _check_minibatches(learning: MappoConfig, networks: Networks) -> None:

@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from plato.game import Features, Game, Observation
-from plato.learners.advice import Advisers
+from plato.learners.advice import Advice, Advisers
 from plato.learners.config import MappoConfig
 from plato.learners.gae import next_values
 from plato.learners.rollout import Experience, Stage, rollout, set_the_stage
@@ -79,8 +79,8 @@ class Batch(eqx.Module):
     value: Float[Array, "time sequence"]
     """Normalised, as the critic gave it when the games were played."""
     target: Float[Array, "time sequence"]
-    advice: Float[Array, "time sequence agent choice"] | None = None
-    """What advisers would have done, as log-policies."""
+    advice: Advice | None = None
+    """What advisers would have done."""
 
 
 def create_learner(
@@ -344,8 +344,9 @@ def losses(
     }
     loss = policy_loss - rates.entropy * spread + value_loss
     if batch.advice is not None:
-        apart = divergence(batch.advice, log_policy, masks)
-        metrics["advice"] = masked_mean(apart, choice)
+        apart = divergence(batch.advice.policy, log_policy, masks)
+        told = choice & batch.advice.given[..., None]
+        metrics["advice"] = masked_mean(apart, told)
         loss += rates.advice * metrics["advice"]
     return loss, metrics
 

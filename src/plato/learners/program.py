@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from plato.domains.setups import Rows, Setup
-from plato.domains.wildfire.maps import laid_anew
+from plato.domains.wildfire.maps import MORE_FIRES, moved, scattered
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.errors import PlatoError
 from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
@@ -114,6 +114,8 @@ class Group:
         self.config, self.runs = config, runs
         self._numbers = dict(numbers or {})
         rows = _room([_rows_of(run, setups) for run in runs])
+        if config.maps == "scattered":
+            rows = Rows(rows.agents, rows.tasks + MORE_FIRES)
         seeds = [config.game_seed + run.seed - config.seed for run in runs]
         self.games = stack(
             [
@@ -265,8 +267,10 @@ def _games(
         if not jax.tree.leaves(game):
             raise PlatoError(f"{setup.name}: {NO_ARRAYS}")
         games = repeated(game)
-        if config.anywhere:
-            games = laid_anew(games, setup.config, random)
+        if config.maps != "own":
+            games = moved(games, setup.config, random)
+        if config.maps == "scattered":
+            games = scattered(games, setup.config, random)
         if config.noise == "paper":
             noisy = with_paper_noise(games, setup.config)
             games = ReplayedNoise(games, repeated(noisy.record))
@@ -289,7 +293,9 @@ def _advisers(
     files = adviser_files(config.advisers, {n: setups[n] for n in config.setups})
     homes = [setups[name].game(rows) for name in run.setups]
     return load_advisers(
-        [files[name] for name in run.setups], homes if config.anywhere else None
+        [files[name] for name in run.setups],
+        homes if config.maps != "own" else None,
+        scattered=config.maps == "scattered",
     )
 
 
