@@ -21,6 +21,7 @@ from plato.experiments.store import Store
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
+ABLATION = ("mlp+dot", "lstm+add", "lstm+dot")
 Place: TypeAlias = tuple[str, str, str | None, str]
 """Protocol, row, grid of training (None for a given policy) and setup."""
 
@@ -200,6 +201,42 @@ def test_what_the_page_says_of_the_planner(trainings):
         if test.p < float(level):
             sure["more" if test.difference > 0 else "less"].append(setup)
     assert sure == {"less": sorted(named(less)), "more": sorted(named(more))}
+
+
+def test_what_the_page_says_of_the_ablation(trainings):
+    said = re.search(
+        r"No form is better than PLATO's anywhere\*\* with p < 0.01. It is better than "
+        r"mlp\+dot on (.*?), than lstm\+add on (.*?), and than lstm\+dot on (.*?)\. - ",
+        prose("results.md"),
+    )
+    assert said
+    for row, places in zip(ABLATION, said.groups(), strict=True):
+        better = []
+        for grid in suite.GRIDS:
+            for level in suite.LEVELS:
+                pair = [trainings(one, f"{grid}-{level}") for one in ("PLATO", row)]
+                test = crossed_test(*pair)
+                if test.p < 0.01:
+                    assert test.difference > 0
+                    better.append(f"{grid}-{level}")
+        assert better == sorted(named(places))
+
+
+def test_what_the_page_says_of_memory_on_one_stream():
+    page = (ROOT / "docs" / "results.md").read_text("utf-8")
+    said = re.search(
+        r"lstm\+add is significantly best,.*? on (.*?)\.", prose("results.md")
+    )
+    assert said
+    best = []
+    for grid, row in re.findall(
+        r"on (\S+), paper protocol -->(?:(?!-->)[\s\S])*?\| lstm\+add \(5\) \|(.*)\|",
+        page,
+    ):
+        for level, cell in zip(suite.LEVELS, row.split("|"), strict=True):
+            if "**" in cell:
+                best.append(f"{grid.replace('×', 'x')}-{level}")
+    assert best == sorted(named(said.group(1)))
 
 
 def named(text: str) -> list[str]:
