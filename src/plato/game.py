@@ -20,6 +20,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from plato.errors import PlatoError
@@ -270,4 +271,12 @@ def stack(games: Sequence[Tree]) -> Tree:
             "These games have arrays of different sizes; build them with the same "
             "capacity before stacking them."
         )
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *games)
+    return jax.tree.map(lambda *leaves: _stacked(leaves), *games)
+
+
+def _stacked(leaves: Sequence[Any]) -> Array:
+    """In NumPy where that can be done, which compiles nothing."""
+    try:
+        return jax.device_put(np.stack([np.asarray(leaf) for leaf in leaves]))
+    except TypeError:  # they are traced, or keys
+        return jnp.stack(leaves)

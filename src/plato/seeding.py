@@ -1,5 +1,7 @@
 """Seeds: whole numbers from users, keys for JAX."""
 
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 from jaxtyping import Array, Key, PRNGKeyArray
@@ -12,11 +14,17 @@ SEEDS = 2**32
 
 def seed_key(seed: int) -> PRNGKeyArray:
     """The key of one seed."""
-    return seed_keys(seed, 1)[0]
+    return keys_of([seed])[0]
 
 
 def seed_keys(first_seed: int, count: int) -> Key[Array, " seed"]:
     """One key for each of the seeds first_seed, first_seed + 1, …"""
     whole_number("seed", first_seed, 0, SEEDS - count)
-    seeds = np.arange(first_seed, first_seed + count, dtype=np.uint32)
-    return jax.vmap(jax.random.key)(seeds)
+    return keys_of(range(first_seed, first_seed + count))
+
+
+def keys_of(seeds: Sequence[int]) -> Key[Array, " seed"]:
+    """One key for each of these seeds."""
+    for seed in seeds:
+        whole_number("seed", seed, 0, SEEDS - 1)
+    return jax.vmap(jax.random.key)(np.asarray(seeds, np.uint32))

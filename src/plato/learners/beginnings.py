@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 MEMORY = 0.9
@@ -30,15 +31,29 @@ class Contender(NamedTuple):
 
     @classmethod
     def create(cls, learner: Any, number: int, runs: int) -> "Contender":
-        return cls(learner, jnp.full(runs, number), jnp.full(runs, -jnp.inf))
+        # In NumPy, which compiles nothing.
+        numbers = np.full(runs, number, np.int32)
+        scores = np.full(runs, -np.inf, np.float32)
+        return cls(learner, jax.device_put(numbers), jax.device_put(scores))
 
     def after(self, learner: Any, metrics: Mapping[str, Array]) -> "Contender":
         """The same after an update."""
         news = metrics["return"]
+        # Not in a program with the rest, which would round it but once.
         mixed = MEMORY * self.score + (1 - MEMORY) * news
-        score = jnp.where(jnp.isfinite(self.score), mixed, news)
-        some = (metrics["episodes"] > 0) & jnp.isfinite(news)
-        return Contender(learner, self.number, jnp.where(some, score, self.score))
+        score = _scored(self.score, mixed, news, metrics["episodes"])
+        return Contender(learner, self.number, score)
+
+
+@jax.jit
+def _scored(
+    score: Float[Array, " run"],
+    mixed: Float[Array, " run"],
+    news: Float[Array, " run"],
+    episodes: Int[Array, " run"],
+) -> Float[Array, " run"]:
+    later = jnp.where(jnp.isfinite(score), mixed, news)
+    return jnp.where((episodes > 0) & jnp.isfinite(news), later, score)
 
 
 def key_of(key: PRNGKeyArray, number: Int[Array, ""]) -> PRNGKeyArray:

@@ -22,7 +22,7 @@ from plato.learners.config import RunName, TrainConfig
 from plato.learners.kinds import Kind, compiled, of_run
 from plato.policies.padded import PaddedShape
 from plato.policies.policy import Policy
-from plato.seeding import seed_key
+from plato.seeding import keys_of
 from plato.tensors import named_leaves
 
 Result = TypeVar("Result")
@@ -55,8 +55,7 @@ class Program:
 
     def after(self, update: int) -> list[Any]:
         """What learners are like when so many updates are done: shapes, no numbers."""
-        # Not `start`: what its threads do is not part of the trace.
-        learners = jax.eval_shape(lambda: [group.start() for group in self.groups])
+        learners = [group.shapes() for group in self.groups]
         chosen = update >= self.config.learning.auditions
         return [learner[:1] if chosen else learner for learner in learners]
 
@@ -117,17 +116,16 @@ class Group:
         if config.maps == "scattered":
             rows = Rows(rows.agents, rows.tasks + MORE_FIRES)
         seeds = [config.game_seed + run.seed - config.seed for run in runs]
-        self.games = stack(
-            [
-                _games(config, [setups[n] for n in run.setups], rows, seed)
-                for run, seed in zip(runs, seeds, strict=True)
-            ]
-        )
+        games = [
+            _games(config, [setups[n] for n in run.setups], rows, seed)
+            for run, seed in zip(runs, seeds, strict=True)
+        ]
+        self.games = stack(games)
         # Runs of one seed share their beginnings across setups, as the paper's did.
-        self._keys = jnp.stack([seed_key(run.seed) for run in runs])
-        self._game_keys = jnp.stack([seed_key(seed) for seed in seeds])
+        self._keys = keys_of([run.seed for run in runs])
+        self._game_keys = keys_of(seeds)
         self._advisers = stack([_advisers(config, setups, run, rows) for run in runs])
-        self.shape = shape_of(of_run(self.games, 0), rows, config)
+        self.shape = shape_of(games[0], rows, config)
         kind = Kind(
             config.networks,
             config.learning,
@@ -137,24 +135,37 @@ class Group:
         )
         self.method = kind.method()
         self._create, self._update = compiled(kind)
+        self._begun_with = (self.games, self._keys, self._game_keys)
 
     def start(self) -> list[Contender]:
         """New learners: as many as there are beginnings, each stacked over the runs."""
-        runs = len(self.runs)
-        return [
-            Contender.create(self._learners(number), number, runs)
-            for number in range(self.config.learning.beginnings)
-        ]
+        like = self.shapes()[0]
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(self._compile_update, like)
+            contenders = self._contenders(partial(self._create, *self._begun_with))
+            ahead.result()
+        return contenders
 
-    def _learners(self, number: int) -> Any:
+    def _compile_update(self, like: Contender) -> None:
+        """Before it is called, for contenders of such shapes."""
+        self._update.lower(*self._arguments(like)).compile()
+
+    def shapes(self) -> list[Contender]:
+        """What they are like, without numbers."""
+        # One for all, by the program itself: it cannot be a part of another's trace.
+        one = self._create.eval_shape(*self._begun_with, 0, 0)
+        return jax.eval_shape(lambda one: self._contenders(lambda *_: one), one)
+
+    def _contenders(self, create: Callable[[int, int], Any]) -> list[Contender]:
         # One after the other: mapped over many runs, the QR decompositions behind
         # orthogonal weights wait for each other forever on a CPU of few cores.
-        arguments = (self.games, self._keys, self._game_keys)
-        learners = [
-            self._create(*of_run(arguments, i), jnp.asarray(number))
-            for i in range(len(self.runs))
+        runs, numbers = len(self.runs), range(self.config.learning.beginnings)
+        return [
+            Contender.create(
+                _joined([create(run, number) for run in range(runs)]), number, runs
+            )
+            for number in numbers
         ]
-        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *learners)
 
     def advance(
         self, contenders: list[Contender], update: int
@@ -174,7 +185,12 @@ class Group:
         return contenders, metrics
 
     def _advance(self, contender: Contender) -> tuple[Contender, dict[str, Array]]:
-        learner, metrics = self._update(
+        learner, metrics = self._update(*self._arguments(contender))
+        return contender.after(learner, metrics), metrics
+
+    def _arguments(self, contender: Contender) -> tuple[Any, ...]:
+        """Those of the update."""
+        return (
             self.games,
             contender.learner,
             self._keys,
@@ -183,7 +199,6 @@ class Group:
             self._numbers,
             self._advisers,
         )
-        return contender.after(learner, metrics), metrics
 
     def policies(self, contenders: list[Contender]) -> list[Policy[Any]]:
         """The policy of each run as it is now, of the contender that does best."""
@@ -259,7 +274,7 @@ def _games(
     each, random = config.learning.games // len(setups), np.random.default_rng(seed)
 
     def repeated(tree: Any) -> Any:
-        return jax.tree.map(lambda leaf: jnp.repeat(leaf[None], each, axis=0), tree)
+        return stack([tree] * each)
 
     parts = []
     for setup in setups:
@@ -281,7 +296,14 @@ def _games(
                 f"differ in {difference}; make that the same in both, or add --fleet, "
                 f"which trains them apart."
             )
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+    return _joined(parts)
+
+
+def _joined(stacks: Sequence[Any]) -> Any:
+    """Stacks as one."""
+    if len(stacks) == 1:
+        return stacks[0]
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *stacks)
 
 
 def _advisers(

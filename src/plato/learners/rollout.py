@@ -87,14 +87,7 @@ def rollout(
     Any other begins anew with a chance of `restart` at every step, cut as if by a time
     limit: moments early in an episode are then met more often.
     """
-    draw = jax.vmap(partial(_draw, jnp.asarray(restart)))
-
-    def draw_all(time: Int[Array, ""]) -> Chance:
-        return draw(games, jax.random.split(jax.random.fold_in(key, time), count))
-
-    count = stage.started.shape[0]
-    # All chance is drawn beforehand: at once it is faster than step by step.
-    chances = jax.vmap(draw_all)(jnp.arange(steps))
+    chances = _draw_all(games, key, steps, jnp.asarray(restart))
     play = jax.vmap(partial(_play, player))
     return jax.lax.scan(lambda stage, now: play(games, stage, now), stage, chances)
 
@@ -106,6 +99,21 @@ class Chance(eqx.Module):
     noise: Any
     reset: PRNGKeyArray
     cut: Bool[Array, ""]
+
+
+def _draw_all(
+    games: Game[Any, Any], key: PRNGKeyArray, steps: int, restart: Float[Array, ""]
+) -> Chance:
+    """All chance of a rollout: beforehand and at once is faster than step by step.
+
+    It is drawn along one axis, steps and games, for that takes less to compile.
+    """
+    count = how_many(games)
+    moments = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(steps))
+    keys = jax.vmap(partial(jax.random.split, num=count))(moments).reshape(-1)
+    again = jax.tree.map(lambda leaf: jnp.concatenate([leaf] * steps), games)
+    chances = jax.vmap(partial(_draw, restart))(again, keys)
+    return jax.tree.map(lambda x: x.reshape(steps, count, *x.shape[1:]), chances)
 
 
 def _draw(restart: Float[Array, ""], game: Game[Any, Any], key: PRNGKeyArray) -> Chance:

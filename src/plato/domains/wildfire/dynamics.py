@@ -103,8 +103,9 @@ def draw_noise(key: PRNGKeyArray, agents: int, tasks: int) -> WildfireNoise:
     A row holds the numbers of one cell and of one agent. Counter-based generators give
     the first rows the same numbers whatever the number of rows: capacity has no say.
     """
-    shape = (max(agents, tasks), FIELD_NUMBERS + AGENT_NUMBERS)
-    numbers = jax.random.uniform(key, shape)
+    rows, columns = max(agents, tasks), FIELD_NUMBERS + AGENT_NUMBERS
+    # In one row: small axes are unrolled, which takes seconds to compile.
+    numbers = jax.random.uniform(key, (rows * columns,)).reshape(rows, columns)
     return WildfireNoise(
         numbers[:tasks, :FIELD_NUMBERS], numbers[:agents, FIELD_NUMBERS:]
     )
