@@ -1,5 +1,7 @@
 """Other maps: the same game, seen from another side, and games that lie otherwise."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -103,6 +105,12 @@ def test_scattered_maps_have_agents_that_reach_fires_of_the_setups_kinds(
         far = np.abs(np.subtract(found.fire_cells, place)).max(axis=1)
         assert far.min() <= reach
     assert found.stochastic == CONFIG.stochastic
+
+
+def test_all_agents_may_have_the_same_suppressant_in_one_number():
+    alike = replace(CONFIG, agent=replace(CONFIG.agent, initial_suppressant=1))
+    found = scattered_config(alike, 4, 5, np.random.default_rng(0))
+    assert set(found.agent.initial_suppressants) == {1}
 
 
 def test_every_fourth_game_is_scattered_by_the_seed():

@@ -45,7 +45,7 @@ class Kind:
 
 
 @lru_cache(maxsize=KINDS)
-def compiled(kind: Kind) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def compiled(kind: Kind) -> tuple[Any, Any]:
     """How a run begins, and the next update of all runs.
 
     A training that is resumed or repeated in the same process finds them compiled.

@@ -111,7 +111,7 @@ def scattered_config(
             agents=tuple(places),
             fire_reduction_power=tuple(team.fire_reduction_power[i] for i in who),
             attack_range=tuple(team.attack_range[i] for i in who),
-            initial_suppressant=tuple(team.initial_suppressant[i] for i in who),
+            initial_suppressant=tuple(team.initial_suppressants[i] for i in who),
         ),
         reward=replace(
             config.reward, fire_rewards=grid(config.reward.fire_rewards, 0.0)
