@@ -20,8 +20,8 @@ import plato
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.optimum.policy import OptimalPolicy, solve_exactly
-from plato.game import Observation
-from plato.learners.mappo import features_of, has_choice
+from plato.game import Observation, features_of
+from plato.learners.mappo import has_choice
 from plato.masking import masked_mean
 from plato.policies.config import PAPER_FORM, ActorConfig
 from plato.policies.pointer import PointerActor
@@ -80,7 +80,7 @@ def imitate(
     config: ActorConfig, game: Wildfire, moments, steps: int
 ) -> tuple[PointerActor, float]:
     """The actor that is most like the best team, and its cross-entropy to it."""
-    features = features_of(jax.tree.map(lambda leaf: leaf[None], game))
+    features = features_of(game)
     actor = PointerActor.create(config, features, key=jax.random.key(0))
     optimiser = optax.chain(
         optax.clip_by_global_norm(1.0),

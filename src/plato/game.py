@@ -156,6 +156,12 @@ class Game(eqx.Module, Generic[State, Noise]):
         return state, self.observe(state), outcome
 
 
+def features_of(game: Game[Any, Any]) -> Features:
+    """What networks must know of a domain: sizes of features, never of sets."""
+    seen = jax.eval_shape(lambda: game.reset(jax.random.key(0))[1])
+    return Features(seen.agents.shape[-1], seen.tasks.shape[-1], game.capacity.actions)
+
+
 class Turn(eqx.Module, Generic[State]):
     """A step with auto-reset: where to go on from, and how the last step ended."""
 

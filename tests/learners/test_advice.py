@@ -164,15 +164,17 @@ def test_a_learner_comes_to_do_as_it_is_told(tmp_path):
         (("pretrained", "odd.safetensors"), "odd.safetensors differ in their networks"),
         (("pretrained", "lstm.safetensors"), "lstm.safetensors cannot advise"),
         (("nowhere.safetensors",), "nowhere.safetensors"),
+        (("other.safetensors",), "other.safetensors was trained for another game"),
     ],
 )
 def test_who_cannot_advise_is_refused(names, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, config in (
-        ("odd", ActorConfig(hidden=8)),
-        ("lstm", ActorConfig(hidden=8, encoder="lstm")),
+    wildfires = Features(4, 4, 1)
+    for name, config, features in (
+        ("odd", ActorConfig(hidden=8), wildfires),
+        ("lstm", ActorConfig(hidden=8, encoder="lstm"), wildfires),
+        ("other", ActorConfig(hidden=8), Features(5, 4, 1)),
     ):
-        features = Features(4, 4, 1)
         actor = PointerActor.create(config, features, key=jax.random.key(0))
         path = tmp_path / f"{name}.safetensors"
         save_policy(path, actor, config, PaddedShape(1, *features, 1), {})

@@ -4,8 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import jax
-
 from plato.domains.setups import Setup
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
@@ -13,12 +11,17 @@ from plato.domains.wildfire.heuristics import RULES
 from plato.domains.wildfire.optimum import policy as optimal
 from plato.domains.wildfire.planner import AssignmentPolicy
 from plato.errors import PlatoError
-from plato.game import Features, Game
-from plato.policies.checkpoint import last_checkpoint, load_policy, trained_for
+from plato.game import Game, features_of
+from plato.policies.checkpoint import (
+    last_checkpoint,
+    load_policy,
+    refuse_another_game,
+    trained_file,
+)
 from plato.policies.dicg import DicgActor
 from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
-from plato.policies.pretrained import PRETRAINED, is_pretrained, meant_by
+from plato.policies.pretrained import PRETRAINED, is_pretrained
 from plato.policies.rules import RulePolicy
 from plato.tensors import read_header
 
@@ -56,8 +59,8 @@ def named_policy(
     if name == ASSIGNMENT:
         return _planner(setup)
     if is_pretrained(name):
-        known = setup.name if isinstance(setup, Setup) and setup.shipped else ""
-        return acting(_trained(name, meant_by(name, known), setup), actions)
+        file = trained_file(name, setup if isinstance(setup, Setup) else None)
+        return acting(_trained(name, file, setup), actions)
     path = Path(name)
     if name != OPTIMAL and path.suffix != ".safetensors" and not path.is_dir():
         raise PlatoError(
@@ -77,23 +80,11 @@ def named_policy(
 
 def _trained(name: str, path: Path, setup: Setup | Game[Any, Any]) -> Policy[Any]:
     """A trained policy, if what it looks at is what there is to see."""
-    policy, built_for = load_policy(path), trained_for(path)
-    game = setup.game() if isinstance(setup, Setup) else setup
-    seen = jax.eval_shape(lambda: game.reset(jax.random.key(0))[1])
-    there = Features(seen.agents.shape[-1], seen.tasks.shape[-1], game.capacity.actions)
-    if built_for != there:
-        raise PlatoError(
-            f"{name} was trained for another game: {_counted(built_for)}. Here are "
-            f"{_counted(there)}; train a policy for it (plato train)."
-        )
-    return policy
-
-
-def _counted(features: Features) -> str:
-    return (
-        f"{features.agent} features of an agent, {features.task} of a task, and "
-        f"{features.actions} action(s) for each"
+    policy = load_policy(path)
+    refuse_another_game(
+        name, path, features_of(setup.game() if isinstance(setup, Setup) else setup)
     )
+    return policy
 
 
 def acting(policy: Policy[Any], actions: Actions) -> Policy[Any]:

@@ -21,6 +21,8 @@ LATER = {
     "advisers": [],
     "advice": 1.0,
     "advised": 0.5,
+    "begin_with": "",
+    "critic_first": 0.0,
     "choice": "hard",
 }
 """Settings that came after the first results, as they were before: a cell does not

@@ -19,9 +19,8 @@ from plato.domains.setups import Setup
 from plato.domains.wildfire.maps import SCATTERED, seen_at
 from plato.errors import PlatoError
 from plato.game import Observation, how_many, stack
-from plato.policies.checkpoint import last_checkpoint, load_policy
+from plato.policies.checkpoint import load_policy, trained_file
 from plato.policies.pointer import PointerActor
-from plato.policies.pretrained import is_pretrained, meant_by
 
 
 class Advisers(eqx.Module):
@@ -78,15 +77,9 @@ def adviser_files(names: Sequence[str], setups: Mapping[str, Setup]) -> dict[str
         )
     each = names if len(names) > 1 else [names[0]] * len(setups)
     return {
-        setup: _file(name, setups[setup])
+        setup: trained_file(name, setups[setup])
         for setup, name in zip(setups, each, strict=True)
     }
-
-
-def _file(name: str, setup: Setup) -> Path:
-    if is_pretrained(name):
-        return meant_by(name, setup.name if setup.shipped else "")
-    return last_checkpoint(Path(name))
 
 
 def load_advisers(

@@ -55,6 +55,12 @@ class MappoConfig(Budget):
     """Learning rate of the critic."""
     rate_end: float = 0.05
     """What is left of both learning rates at the end; they fall linearly."""
+    begin_with: str = ""
+    """A trained policy to begin with, in place of new weights: a checkpoint, a run, or
+    `pretrained:NAME`. Its critic is not kept, and begins anew."""
+    critic_first: float = 0.0
+    """Part of the training, at first, in which the critic learns alone: until it knows
+    what the policy is worth that the training began with."""
     max_norm: float = 1.0
     """Norm to which each network's gradient is clipped."""
     adam_epsilon: float = 1e-5
@@ -78,7 +84,7 @@ class MappoConfig(Budget):
         super().__post_init__()
         for name in ("epochs", "minibatches"):
             whole_number(name, getattr(self, name), 1)
-        for name in ("gamma", "lam", "rate_end", "restart"):
+        for name in ("gamma", "lam", "rate_end", "restart", "critic_first"):
             real_number(name, getattr(self, name), most=1)
         for name in ("entropy", "entropy_end", "actor_rate", "critic_rate", "advice"):
             real_number(name, getattr(self, name))
@@ -217,6 +223,12 @@ class TrainConfig(TrainSettings):
         """Whom learners ask at first, if anybody."""
         learning = self.learning
         return learning.advisers if isinstance(learning, MappoConfig) else ()
+
+    @property
+    def begin_with(self) -> str:
+        """The trained policy that learners begin with, if any."""
+        learning = self.learning
+        return learning.begin_with if isinstance(learning, MappoConfig) else ""
 
     def to_mapping(self) -> dict[str, Any]:
         """As plain dicts, lists and scalars, the method's name among them."""

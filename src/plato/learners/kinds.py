@@ -15,6 +15,7 @@ from plato.learners.config import Learning, Networks
 from plato.learners.methods import Method, method_of
 from plato.learners.returns import returned
 from plato.policies.padded import PaddedShape
+from plato.policies.pointer import PointerActor
 
 KINDS = 16
 """How many are kept compiled in a process, the latest ones."""
@@ -38,10 +39,13 @@ class Kind:
         self,
         numbers: Mapping[str, Array] | None = None,
         advisers: Advisers | None = None,
+        predecessor: PointerActor | None = None,
     ) -> Method:
         """With some numbers in place of those that it has."""
         learning = with_numbers(self.learning, numbers or {})
-        return method_of(self.networks, learning, self.shape, self.setups, advisers)
+        return method_of(
+            self.networks, learning, self.shape, self.setups, advisers, predecessor
+        )
 
 
 @lru_cache(maxsize=KINDS)
@@ -57,11 +61,13 @@ def compiled(kind: Kind) -> tuple[Any, Any]:
     )
 
 
-def _begin(kind: Kind, games, keys, game_keys, run, number):
+def _begin(kind: Kind, games, keys, game_keys, predecessors, run, number):
     # From stacks of all runs to a stack of one: outside of a compiled program, to take
     # and to make them is to compile one for every shape.
-    games, key, game_key = of_run((games, keys, game_keys), run)
-    new = kind.method().create(
+    games, key, game_key, predecessor = of_run(
+        (games, keys, game_keys, predecessors), run
+    )
+    new = kind.method(predecessor=predecessor).create(
         games, key=key_of(key, number), game_key=key_of(game_key, number)
     )
     return jax.tree.map(lambda leaf: leaf[None], new)

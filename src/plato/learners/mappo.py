@@ -11,7 +11,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from plato.game import Features, Game, Observation
+from plato.game import Game, Observation, features_of
 from plato.learners.advice import Advice, Advisers
 from plato.learners.config import MappoConfig
 from plato.learners.gae import next_values
@@ -37,6 +37,7 @@ class Hyper(eqx.Module):
     actor_rate: Float[Array, ""]
     critic_rate: Float[Array, ""]
     rate_end: Float[Array, ""]
+    critic_first: Float[Array, ""]
     max_norm: Float[Array, ""]
     adam_epsilon: Float[Array, ""]
     restart: Float[Array, ""]
@@ -91,12 +92,16 @@ def create_learner(
     key: PRNGKeyArray,
     game_key: PRNGKeyArray,
     setups: int = 1,
+    predecessor: PointerActor | None = None,
 ) -> Learner:
-    """New networks, and the first moments of all games (stacked)."""
+    """New networks, and the first moments of all games (stacked).
+
+    A `predecessor` is the actor to begin with, in place of a new one.
+    """
     k_actor, k_critic = jax.random.split(key)
-    features = features_of(games)
+    features = features_of(jax.tree.map(lambda leaf: leaf[0], games))
     networks = Networks(
-        PointerActor.create(actor_config, features, key=k_actor),
+        predecessor or PointerActor.create(actor_config, features, key=k_actor),
         GraphCritic.create(actor_config, features, key=k_critic),
     )
     optimiser: Any = _optimiser(Hyper.of(config))
@@ -110,14 +115,6 @@ def create_learner(
         stage=set_the_stage(games, networks.actor, game_key),
         update=jnp.zeros((), jnp.int32),
     )
-
-
-def features_of(games: Game[Any, Any]) -> Features:
-    """What the networks must know of a domain: sizes of features, never of sets."""
-    seen = jax.eval_shape(
-        jax.vmap(lambda game: game.reset(jax.random.key(0))[1]), games
-    )
-    return Features(seen.agents.shape[-1], seen.tasks.shape[-1], games.capacity.actions)
 
 
 def update(
@@ -183,7 +180,7 @@ class Rates(eqx.Module):
         }
         return cls(
             entropy=entropies[fall],
-            actor=hyper.actor_rate * decline,
+            actor=hyper.actor_rate * decline * (progress >= hyper.critic_first),
             critic=hyper.critic_rate * decline,
             restart=hyper.restart * (1 - progress),
             advice=hyper.advice * jnp.maximum(1 - progress / hyper.advised, 0.0),

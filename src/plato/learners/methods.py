@@ -18,6 +18,7 @@ from plato.policies.baseline_configs import DgnConfig, DicgConfig
 from plato.policies.config import ActorConfig
 from plato.policies.mohito_config import MohitoConfig
 from plato.policies.padded import PaddedShape
+from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
 
 
@@ -46,15 +47,23 @@ def method_of(
     shape: PaddedShape,
     setups: int = 1,
     advisers: Advisers | None = None,
+    predecessor: PointerActor | None = None,
 ) -> Method:
     """The method that goes with the settings, for games of a shape.
 
-    Games come in equal blocks, one for each of their `setups`.
+    Games come in equal blocks, one for each of their `setups`. Those of PLATO may have
+    advisers, and a predecessor to begin with.
     """
     match networks, learning:
         case ActorConfig(), MappoConfig():
             return Method(
-                partial(create_learner, learning, networks, setups=setups),
+                partial(
+                    create_learner,
+                    learning,
+                    networks,
+                    setups=setups,
+                    predecessor=predecessor,
+                ),
                 partial(
                     update,
                     learning,

@@ -15,12 +15,15 @@ from plato.domains.setups import Rows, Setup
 from plato.domains.wildfire.maps import MORE_FIRES, moved, scattered
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.errors import PlatoError
-from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
+from plato.game import NO_ARRAYS, Game, ReplayedNoise, features_of, stack
 from plato.learners.advice import Advisers, adviser_files, load_advisers
 from plato.learners.beginnings import Contender, best
 from plato.learners.config import RunName, TrainConfig
 from plato.learners.kinds import Kind, compiled, of_run
+from plato.learners.predecessors import load_predecessor
+from plato.policies.checkpoint import refuse_another_game
 from plato.policies.padded import PaddedShape
+from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
 from plato.seeding import keys_of
 from plato.tensors import named_leaves
@@ -135,7 +138,8 @@ class Group:
         )
         self.method = kind.method()
         self._create, self._update = compiled(kind)
-        self._begun_with = (self.games, self._keys, self._game_keys)
+        predecessors = stack([_predecessor(config, setups, run) for run in runs])
+        self._begun_with = (self.games, self._keys, self._game_keys, predecessors)
 
     def start(self) -> list[Contender]:
         """New learners: as many as there are beginnings, each stacked over the runs."""
@@ -314,10 +318,23 @@ def _advisers(
         return None
     files = adviser_files(config.advisers, {n: setups[n] for n in config.setups})
     homes = [setups[name].game(rows) for name in run.setups]
+    for name, home in zip(run.setups, homes, strict=True):
+        refuse_another_game(str(files[name]), files[name], features_of(home))
     return load_advisers(
         [files[name] for name in run.setups],
         homes if config.maps != "own" else None,
         scattered=config.maps == "scattered",
+    )
+
+
+def _predecessor(
+    config: TrainConfig, setups: dict[str, Setup], run: RunName
+) -> PointerActor | None:
+    """What one run begins with, if it has no new weights."""
+    if not config.begin_with:
+        return None
+    return load_predecessor(
+        config.begin_with, config.networks, [setups[name] for name in run.setups]
     )
 
 

@@ -9,7 +9,7 @@ import jax
 
 import plato
 from plato.configuration import from_mapping, to_mapping
-from plato.domains.setups import load_setup, public_in_all
+from plato.domains.setups import Setup, load_setup, public_in_all
 from plato.errors import PlatoError
 from plato.game import Features
 from plato.policies.baseline_configs import DgnConfig, DicgConfig
@@ -21,6 +21,7 @@ from plato.policies.mohito_config import MohitoConfig
 from plato.policies.padded import PaddedShape
 from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
+from plato.policies.pretrained import is_pretrained, meant_by
 from plato.tensors import read_header, read_tree, write_tree
 
 POINTER = "pointer actor"
@@ -99,6 +100,23 @@ def trained_for(path: Path) -> Features:
     return PaddedShape(**header["shape"]).features
 
 
+def refuse_another_game(name: str, path: Path, there: Features) -> None:
+    """Refuses a trained policy that looks at something else than there is to see."""
+    known = trained_for(path)
+    if known != there:
+        raise PlatoError(
+            f"{name} was trained for another game: {_counted(known)}. Here are "
+            f"{_counted(there)}; train a policy for it (plato train)."
+        )
+
+
+def _counted(features: Features) -> str:
+    return (
+        f"{features.agent} features of an agent, {features.task} of a task, and "
+        f"{features.actions} action(s) for each"
+    )
+
+
 def load_actor(path: Path) -> PointerActor:
     """Reads a pointer actor back."""
     policy = load_policy(path)
@@ -134,6 +152,14 @@ def _public_of_setups(header: dict[str, Any]) -> list[bool] | None:
         return public_in_all([load_setup(name) for name in names])
     except PlatoError:
         return None
+
+
+def trained_file(name: str, setup: Setup | None = None) -> Path:
+    """Where a trained policy is: a checkpoint, a run with one training, or what comes
+    with PLATO (`pretrained` may mean another on every setup)."""
+    if is_pretrained(name):
+        return meant_by(name, setup.name if setup and setup.shipped else "")
+    return last_checkpoint(Path(name))
 
 
 def last_checkpoint(path: Path) -> Path:

@@ -4,6 +4,7 @@ config.toml               everything the run depends on
 environment.json          versions and device it ran with
 games.json                digests of what it plays: a setup may be a file of one's own
 advisers.json             digests of whom it asks, where it does
+predecessors.json         digests of what it began with, where that was trained before
 metrics/RUN.jsonl         one line for each update
 checkpoints/RUN/N.safetensors   the policy after N updates
 state.safetensors         all that is needed to go on
@@ -79,11 +80,11 @@ class RunFolder:
 
     def same_advisers(self, files: Mapping[str, Path]) -> None:
         """The same for whom it asks about each setup."""
-        digests = {
-            setup: hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-            for setup, path in files.items()
-        }
-        self._same("advisers.json", digests, "does not have the adviser")
+        self._same("advisers.json", _digests(files), "does not have the adviser")
+
+    def same_predecessors(self, files: Mapping[str, Path]) -> None:
+        """The same for what each training begins with."""
+        self._same("predecessors.json", _digests(files), "has not the predecessor")
 
     def _same(self, file: str, found: dict[str, str], what: str) -> None:
         before = self._noted(file)
@@ -186,6 +187,14 @@ def environment() -> dict[str, Any]:
         "system": platform.platform(),
         "device": device.device_kind,
         "devices": jax.device_count(),
+    }
+
+
+def _digests(files: Mapping[str, Path]) -> dict[str, str]:
+    """What files hold."""
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        for name, path in files.items()
     }
 
 

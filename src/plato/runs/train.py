@@ -15,6 +15,7 @@ from plato.domains.setups import Setup, load_setup, public_in_all
 from plato.errors import PlatoError
 from plato.learners.advice import adviser_files
 from plato.learners.config import TrainConfig
+from plato.learners.predecessors import predecessor_files
 from plato.learners.program import Program
 from plato.runs.folder import RunFolder
 
@@ -68,6 +69,8 @@ def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
     folder.same_games(setups)
     if config.advisers:
         folder.same_advisers(adviser_files(config.advisers, setups))
+    if config.begin_with:
+        folder.same_predecessors(predecessor_files(config, setups))
     program = Program(config, setups)
     done = folder.updates_done()
     learner = folder.load_state(program.after(done)) if done else program.start()
