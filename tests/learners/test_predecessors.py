@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+from command_line import refused, run_plato
 from plato.domains.setups import load_setup
 from plato.errors import PlatoError
 from plato.game import Features
@@ -101,6 +102,19 @@ def test_what_cannot_be_begun_with_is_refused(
     save_policy(path, actor, ONE.networks, PaddedShape(1, *other, 1), {})
     with pytest.raises(PlatoError, match=words):
         program(beginning(ONE, begin_with))
+
+
+def test_the_command_takes_over_its_networks(tmp_path):
+    trained(tmp_path / "first", seeds=1, networks=ActorConfig(hidden=8, scorer="dot"))
+    where = ("--setup", "wildfire-2x3-S1", "--updates", 2, "--begin-with", "first")
+    sizes = ("--games", 4, "--steps", 8, "--minibatches", 2)
+    done = run_plato(tmp_path, "train", *where, *sizes, "--out", "later")
+    assert done.returncode == 0, done.stderr
+    config = RunFolder(tmp_path / "later").config()
+    assert config.networks == ActorConfig(hidden=8, scorer="dot")
+    assert config.begin_with == "first"
+    refused(run_plato(tmp_path, "train", *where, "--depth", 2), "choose scorer='dot'")
+    refused(run_plato(tmp_path, "train", *where, "--paper-form"), "ego=True")
 
 
 def test_a_run_does_not_go_on_with_another_predecessor(tmp_path):

@@ -261,6 +261,8 @@ class Train(CommonSettings):
             settings = {f.name: getattr(self, f.name) for f in fields(TrainSettings)}
             if self.paper_form:
                 settings["networks"] = self._paper_form()
+            elif settings["networks"] == ActorConfig() and self.learning.begin_with:
+                settings["networks"] = self._networks_begun_with()
             config = TrainConfig(setups=self.setup, **settings)
         else:
             raise PlatoError("Name at least one --setup, or a --config, or a --resume.")
@@ -277,6 +279,15 @@ class Train(CommonSettings):
         if (path / "config.toml").exists() and RunFolder(path).config() == config:
             return RunFolder(path)  # the same command again goes on
         return RunFolder.create(path, config)
+
+    def _networks_begun_with(self) -> ActorConfig:
+        """Where no others are asked for, those of the policy to begin with."""
+        from plato.domains.setups import load_setup
+        from plato.learners.predecessors import networks_of, predecessor_file
+
+        first = self.setup[:1] if self.fleet else self.setup
+        setups = [load_setup(name) for name in first]
+        return networks_of(predecessor_file(self.learning.begin_with, setups))
 
     def _refuse_beside(self, flag: str, *read: str) -> None:
         """Refuses settings that would not be read beside those of a file."""

@@ -38,12 +38,17 @@ def load_predecessor(
     path = predecessor_file(name, setups)
     actor = load_actor(path)
     refuse_another_game(name, path, features_of(setups[0].game()))
-    own = to_mapping(from_mapping(ActorConfig, read_header(path)["actor"]))
-    wanted = to_mapping(networks)
-    if own != wanted:
-        others = [f"{k}={v!r}" for k, v in own.items() if v != wanted[k]]
+    own, wanted = networks_of(path), to_mapping(networks)
+    if own != networks:
+        others = [f"{k}={v!r}" for k, v in to_mapping(own).items() if v != wanted[k]]
         raise PlatoError(
             f"begin_with: {name} has other networks than this training; choose "
             f"{', '.join(others)}."
         )
     return actor
+
+
+def networks_of(path: Path) -> ActorConfig:
+    """Which pointer actor a file holds."""
+    load_actor(path)  # refuses what is none
+    return from_mapping(ActorConfig, read_header(path)["actor"])
