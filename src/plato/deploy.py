@@ -18,9 +18,9 @@ from plato.errors import PlatoError
 from plato.files import write_bytes, write_text
 from plato.game import Observation, power_of_two
 from plato.numpy_actor import checked_mask, checked_options, checked_rows
-from plato.policies.checkpoint import last_checkpoint, load_actor, public_features
+from plato.policies.checkpoint import load_actor, public_features, trained_file
 from plato.policies.pointer import Memory, PointerActor
-from plato.policies.pretrained import is_pretrained, meant_by, pretrained_file
+from plato.policies.pretrained import pretrained_file
 from plato.tensors import named_leaves, read_header
 
 
@@ -162,7 +162,7 @@ def load(checkpoint: str | Path) -> DeployedPolicy:
     releases does not say how that was: there the setups that it names are asked, and
     where they cannot be, everything is seen.
     """
-    return _deployed(_file(checkpoint))
+    return _deployed(trained_file(str(checkpoint)))
 
 
 def pretrained(name: str) -> DeployedPolicy:
@@ -177,7 +177,7 @@ def export(checkpoint: str | Path, folder: str | Path) -> None:
     options)` does what `plato.load(checkpoint).decide` does. A run stands for the last
     checkpoint of its training, `pretrained:NAME` for one that comes with PLATO.
     """
-    path = _file(checkpoint)
+    path = trained_file(str(checkpoint))
     actor = load_actor(path)
     weights = {name: np.asarray(leaf) for name, leaf in named_leaves(actor)}
     weights["actions"] = np.asarray(actor.actions)
@@ -192,11 +192,6 @@ def export(checkpoint: str | Path, folder: str | Path) -> None:
 
 def _deployed(path: Path) -> DeployedPolicy:
     return DeployedPolicy(load_actor(path), public=public_features(path))
-
-
-def _file(checkpoint: str | Path) -> Path:
-    name = str(checkpoint)
-    return meant_by(name) if is_pretrained(name) else last_checkpoint(Path(checkpoint))
 
 
 @eqx.filter_jit
