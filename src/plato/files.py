@@ -75,6 +75,16 @@ def writable(path: Path) -> Path:
     return resolved
 
 
+def read_json(path: Path) -> Any:
+    """The data of a JSON file that this program wrote."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PlatoError(f"{path}: cannot be read ({error.strerror}).") from None
+    except ValueError:
+        raise PlatoError(f"{path}: is cut short or damaged.") from None
+
+
 def write_text(path: Path, content: str) -> None:
     """`write_bytes` for text."""
     write_bytes(path, content.encode("utf-8"))

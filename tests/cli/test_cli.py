@@ -241,7 +241,14 @@ def test_train_takes_a_configuration_and_resumes(plato, tmp_path):
         assert resumed.returncode == 0
         assert "plato seed 42" in resumed.stdout
     other = plato("train", "--resume", "first", "--seeds", 3, "--hidden", 4)
-    refused(other, "--resume reads all settings from a file", "(seeds, networks)")
+    refused(other, "--resume reads all settings from a file", "(--seeds, --hidden)")
+    # Also what says no more than what would be left out.
+    same = plato("train", "--resume", "first", "--hidden=128", "--actor_rate", 2e-3)
+    refused(same, "(--hidden, --actor-rate)")
+    same = plato("train", "--config", "first/config.toml", "--updates", 375)
+    refused(same, "--config reads all settings from a file", "(--updates)")
+    refused(plato("train", *SMALL, "--paper-form", "--ego"), "leave out --ego")
+    refused(plato("train", *SMALL, "--game-seed", 199, "--seeds", 2), "200–249")
 
 
 def test_wrong_trainings_are_refused(plato, tmp_path):

@@ -384,8 +384,9 @@ def test_a_state_of_another_architecture_is_refused(finished, tmp_path):
     folder = RunFolder.create(tmp_path / "other", other)
     state = (finished.path / "state.safetensors").read_bytes()
     (folder.path / "state.safetensors").write_bytes(state)
+    setups = {name: plato.load_setup(name) for name in other.setups}
     with pytest.raises(PlatoError, match="is of another architecture"):
-        train(folder)
+        folder.load_state(Program(other, setups).after(6))
 
 
 def test_policies_are_kept_with_what_others_saw_of_an_agent(finished):
@@ -420,13 +421,6 @@ def test_broken_checkpoints_are_refused(finished, tmp_path):
         load_actor(tmp_path / "none.safetensors")
     with pytest.raises(PlatoError, match="holds a 'state', not a policy"):
         load_actor(finished.path / "state.safetensors")
-
-
-def test_a_nan_stops_the_run_and_names_the_term(tmp_path):
-    wild = replace(SMALL, learning=replace(SMALL.learning, critic_rate=1e30))
-    folder = RunFolder.create(tmp_path / "wild", wild)
-    with pytest.raises(PlatoError, match=r"is not a number at update \d"):
-        train(folder)
 
 
 def test_a_checkpoint_gives_the_same_policy_back(tmp_path):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 from tyro.conf import Positional, UseAppendAction
 
 from plato.cli.console import console, report_error, set_up_jax
+from plato.cli.typed import typed_flags, typed_of
 from plato.errors import PlatoError
 from plato.learners.config import (
     METHODS,
@@ -253,7 +254,7 @@ class Train(CommonSettings):
 
         if self.resume is not None:
             self._refuse_beside("resume")
-            return RunFolder(self.resume)
+            return self._resumed(RunFolder(self.resume))
         if self.config is not None:
             self._refuse_beside("config", "setup", "out")
             config = TrainConfig.from_mapping(self._settings(read_toml(self.config)))
@@ -261,7 +262,7 @@ class Train(CommonSettings):
             settings = {f.name: getattr(self, f.name) for f in fields(TrainSettings)}
             if self.paper_form:
                 settings["networks"] = self._paper_form()
-            elif settings["networks"] == ActorConfig() and self.learning.begin_with:
+            elif self._takes_networks_over():
                 settings["networks"] = self._networks_begun_with()
             config = TrainConfig(setups=self.setup, **settings)
         else:
@@ -280,8 +281,13 @@ class Train(CommonSettings):
             return RunFolder(path)  # the same command again goes on
         return RunFolder.create(path, config)
 
+    def _takes_networks_over(self) -> bool:
+        """Whether there is a policy to begin with, and no word on networks."""
+        begun = isinstance(self.learning, MappoConfig) and self.learning.begin_with
+        return bool(begun) and not typed_of(f.name for f in fields(ActorConfig))
+
     def _networks_begun_with(self) -> ActorConfig:
-        """Where no others are asked for, those of the policy to begin with."""
+        """Those of the policy to begin with."""
         from plato.domains.setups import load_setup
         from plato.learners.predecessors import networks_of, predecessor_file
 
@@ -289,15 +295,25 @@ class Train(CommonSettings):
         setups = [load_setup(name) for name in first]
         return networks_of(predecessor_file(self.learning.begin_with, setups))
 
+    def _resumed(self, folder: "RunFolder") -> "RunFolder":
+        """A run to go on with; says so where it may end with other roundings."""
+        folder.config()  # refuses what is no run
+        changed = [
+            f"{name} {was}, now {is_now}"
+            for name, (was, is_now) in folder.another_environment().items()
+        ]
+        if changed:
+            console().print(
+                f"This run was begun elsewhere ({'; '.join(changed)}): it goes on, but "
+                f"may not end bit for bit as it would have there.",
+                soft_wrap=True,
+            )
+        return folder
+
     def _refuse_beside(self, flag: str, *read: str) -> None:
         """Refuses settings that would not be read beside those of a file."""
-        plain = type(self)()
-        given = [
-            f.name
-            for f in fields(self)
-            if f.name not in (flag, *read)
-            and getattr(self, f.name) != getattr(plain, f.name)
-        ]
+        welcome = {f"--{name}" for name in (flag, *read)}
+        given = [typed for typed in typed_flags() if typed not in welcome]
         if given:
             raise PlatoError(
                 f"--{flag} reads all settings from a file; leave out what was given "
@@ -311,6 +327,11 @@ class Train(CommonSettings):
     def _paper_form(self) -> ActorConfig:
         if self.method != "plato":
             raise PlatoError("--paper-form is a form of PLATO, not of a baseline.")
+        if beside := typed_of(PAPER_FORM):
+            raise PlatoError(
+                f"--paper-form says what {', '.join(PAPER_FORM)} are; leave out "
+                f"{', '.join(beside)}, or --paper-form."
+            )
         return replace(self.networks, **PAPER_FORM)
 
 

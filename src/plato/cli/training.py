@@ -62,7 +62,7 @@ def evaluate_runs(folder: RunFolder) -> list[Evaluation]:
     config = folder.config()
     results = []
     for run in config.runs:
-        policy = acting(load_policy(folder.checkpoints(run)[-1]), "own")
+        policy = acting(load_policy(folder.last_checkpoint(run)), "own")
         for setup in run.setups:
             name = f"{config.method} seed {run.seed}"
             results.append(evaluate(policy, setup, noise=config.noise, name=name))

@@ -101,6 +101,8 @@ class MappoConfig(Budget):
             )
 
 
+EVALUATION_SEEDS = range(200, 250)
+"""Which training has to leave alone."""
 LONGEST_NAME = 100
 """Letters of setups' names in the names of files, which systems allow 255 or fewer."""
 Networks: TypeAlias = ActorConfig | DicgConfig | DgnConfig | MohitoConfig
@@ -184,6 +186,13 @@ class TrainConfig(TrainSettings):
         whole_number("seed", self.seed, 0)
         whole_number("game_seed", self.game_seed, 0)
         whole_number("checkpoints", self.checkpoints, 1)
+        games = range(self.game_seed, self.game_seed + self.seeds)
+        if set(games) & set(EVALUATION_SEEDS):
+            raise PlatoError(
+                f"game_seed={self.game_seed} with seeds={self.seeds} meets the seeds "
+                f"of evaluation, {EVALUATION_SEEDS.start}–{EVALUATION_SEEDS.stop - 1}; "
+                f"choose others, as the default, 300."
+            )
         expected = METHODS[self.method].networks
         if not isinstance(self.networks, expected):
             raise PlatoError(

@@ -17,17 +17,17 @@ import platform
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 import plato
 from plato.configuration import read_toml, to_toml
 from plato.domains.setups import Setup
 from plato.errors import PlatoError
-from plato.files import held, write_json, write_text
+from plato.files import held, read_json, write_json, write_text
 from plato.learners.config import RunName, TrainConfig
 from plato.policies.checkpoint import save_policy
 from plato.policies.padded import PaddedShape
@@ -35,6 +35,10 @@ from plato.policies.policy import Policy
 from plato.tensors import read_header, read_tree, write_tree
 
 GAMES = "games.json"
+ENVIRONMENT = "environment.json"
+STATE = "state.safetensors"
+LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
+"""That results may depend on."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class RunFolder:
                 f"{path}: holds a run already; continue it with "
                 f"`plato train --resume {path}`, or choose another --out."
             )
-        write_json(path / "environment.json", environment())
+        write_json(path / ENVIRONMENT, environment())
         # Last: it is what makes a folder that of a run.
         write_text(path / "config.toml", to_toml(config.to_mapping()))
         return cls(path)
@@ -70,7 +74,17 @@ class RunFolder:
 
     def environment(self) -> dict[str, Any]:
         """The versions and the device that it was begun with."""
-        return json.loads((self.path / "environment.json").read_text())
+        return read_json(self.path / ENVIRONMENT)
+
+    def another_environment(self) -> dict[str, tuple[Any, Any]]:
+        """What has changed since the run was begun, of what results may depend on:
+        what it was, and what it is."""
+        before, now = self.environment(), environment()
+        return {
+            name: (before[name], now[name])
+            for name in now
+            if name in before and before[name] != now[name]
+        }
 
     def same_games(self, setups: Mapping[str, Setup]) -> None:
         """Notes what the run plays; later, refuses to go on with anything else."""
@@ -104,7 +118,7 @@ class RunFolder:
 
     def _noted(self, file: str) -> dict[str, str]:
         path = self.path / file
-        return json.loads(path.read_text()) if path.exists() else {}
+        return read_json(path) if path.exists() else {}
 
     def held(self) -> AbstractContextManager[None]:
         """Keeps other processes from training here, and removes what one left half."""
@@ -112,17 +126,48 @@ class RunFolder:
 
     def save_state(self, learners: list[Any], update: int) -> None:
         """Writes all that is needed to go on."""
-        header = {"kind": "state", "version": plato.__version__, "update": update}
-        write_tree(self.path / "state.safetensors", learners, header)
+        header = {
+            "kind": "state",
+            "version": plato.__version__,
+            "update": update,
+            "config": self.config().to_mapping(),
+        }
+        write_tree(self.path / STATE, learners, header)
 
     def updates_done(self) -> int:
         """How many updates the run can go on from; 0 before its first save."""
-        path = self.path / "state.safetensors"
-        return read_header(path)["update"] if path.exists() else 0
+        path = self.path / STATE
+        return self._state_header()["update"] if path.exists() else 0
 
     def load_state(self, like: list[Any]) -> list[Any]:
         """Where the run stands."""
-        return jax.device_put(read_tree(self.path / "state.safetensors", like))
+        return jax.device_put(read_tree(self.path / STATE, like))
+
+    def same_settings(self) -> None:
+        """Refuses to go on with other settings than what was done was done with."""
+        path = self.path / STATE
+        if not path.exists():
+            return
+        # States of older versions do not say; and they know nothing of later settings.
+        before = _flat(self._state_header().get("config", {}))
+        now = _flat(self.config().to_mapping())
+        for name, value in now.items():
+            if name in before and before[name] != value:
+                raise PlatoError(
+                    f"{self.path / 'config.toml'}: {name} is {value!r}, where the run "
+                    f"was begun with {before[name]!r}; restore it, or begin a new run "
+                    f"with another --out."
+                )
+
+    def _state_header(self) -> dict[str, Any]:
+        path = self.path / STATE
+        try:
+            return read_header(path)
+        except PlatoError as error:
+            raise PlatoError(
+                f"{error} Delete it, and `plato train --resume {self.path}` begins the "
+                f"run anew."
+            ) from None
 
     def metrics_path(self, run: RunName) -> Path:
         return self.path / "metrics" / f"{run}.jsonl"
@@ -152,7 +197,13 @@ class RunFolder:
 
         Where one policy learns several setups, `returns` has them one by one.
         """
-        return [json.loads(x) for x in self.metrics_path(run).read_text().splitlines()]
+        path = self.metrics_path(run)
+        try:
+            return [json.loads(line) for line in path.read_text().splitlines()]
+        except (OSError, ValueError):
+            raise PlatoError(
+                f"{path}: cannot be read, or is cut short or damaged."
+            ) from None
 
     def checkpoint_path(self, run: RunName, update: int) -> Path:
         return self.path / "checkpoints" / str(run) / f"{update:06d}.safetensors"
@@ -160,6 +211,13 @@ class RunFolder:
     def checkpoints(self, run: RunName) -> list[Path]:
         """All policies kept of a run, the last one last."""
         return sorted((self.path / "checkpoints" / str(run)).glob("*.safetensors"))
+
+    def last_checkpoint(self, run: RunName) -> Path:
+        """The policy that a run has come to."""
+        found = self.checkpoints(run)
+        if not found:
+            raise PlatoError(f"{self.path}: the checkpoints of {run} are missing.")
+        return found[-1]
 
     def save_policy(
         self,
@@ -181,13 +239,23 @@ def environment() -> dict[str, Any]:
     device = jax.devices()[0]
     return {
         "plato": plato.__version__,
-        "jax": jax.__version__,
-        "numpy": np.__version__,
+        **{name: version(name) for name in LIBRARIES},
         "python": platform.python_version(),
         "system": platform.platform(),
         "device": device.device_kind,
         "devices": jax.device_count(),
     }
+
+
+def _flat(settings: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """Settings by their paths, `learning.updates` and the like."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{path}{name}.")
+        else:
+            found[f"{path}{name}"] = value
+    return found
 
 
 def _digests(files: Mapping[str, Path]) -> dict[str, str]:

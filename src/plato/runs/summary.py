@@ -1,6 +1,5 @@
 """The summary of a finished run: what it was, how it went, what came of it."""
 
-import json
 from collections.abc import Sequence
 
 from plato.evaluation.evaluate import Evaluation
@@ -17,7 +16,7 @@ def write_summary(folder: RunFolder, results: Sequence[Evaluation]) -> None:
     """Writes SUMMARY.md, summary.html and, where Matplotlib is installed, curve.png."""
     config = folder.config()
     drawn = write_picture(learning_curves(folder), folder.path / "curve.png")
-    about = json.loads((folder.path / "environment.json").read_text())
+    about = folder.environment()
     setups = share(config, ", ".join(config.setups))
     metrics = shown([result.metrics for result in results])
     header = ["setup", "policy", *(metric.label for metric in metrics.values())]

@@ -1,6 +1,5 @@
 """summary.html of a finished run: one page that needs nothing else."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -19,7 +18,7 @@ from plato.runs.words import evaluated, how, share, title
 def summary_page(folder: RunFolder, results: Sequence[Evaluation]) -> str:
     """The page of a run that came to its end."""
     config = folder.config()
-    about = json.loads((folder.path / "environment.json").read_text())
+    about = folder.environment()
     setups = share(config, _listed(config.setups))
     head = (
         f"<header><p class=eyebrow>Training run, {escape(config.method)}</p>"

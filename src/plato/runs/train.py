@@ -18,11 +18,14 @@ from plato.learners.config import TrainConfig
 from plato.learners.predecessors import predecessor_files
 from plato.learners.program import Program
 from plato.runs.folder import RunFolder
+from plato.tensors import numbers
 
 SAVE_SECONDS = 30.0
 SAVE_SHARE = 0.05
 """The most of the time that may go into saving, about: some states are gigabytes."""
 REPORT_SECONDS = 0.5
+LOSSES = ("policy_loss", "value_loss", "entropy", "advice")
+"""What is named first, of all that is no number at once."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,15 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
+class NotANumberError(Exception):
+    """A metric of some trainings that is not finite, and when that was seen first."""
+
+    def __init__(self, metric: str, runs: list[str], update: int) -> None:
+        some = ", ".join(runs[:3]) + (" …" if len(runs) > 3 else "")
+        super().__init__(f"{metric} of {some} is not a number at update {update}.")
+        self.update = update
+
+
 def train(folder: RunFolder, report: Report = lambda progress: None) -> bool:
     """Trains what a folder says from where it stands; whether it came to the end.
 
@@ -65,6 +77,7 @@ def pause_before_saving(took: float) -> float:
 
 
 def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
+    folder.same_settings()
     setups = {name: load_setup(name) for name in config.setups}
     folder.same_games(setups)
     if config.advisers:
@@ -73,15 +86,60 @@ def _train(folder: RunFolder, config: TrainConfig, report: Report) -> bool:
         folder.same_predecessors(predecessor_files(config, setups))
     program = Program(config, setups)
     done = folder.updates_done()
-    learner = folder.load_state(program.after(done)) if done else program.start()
+    learner = _standing(folder, program)
     folder.keep_metrics(program.runs, done)
     loop = _Loop(folder, program, setups, report, done)
     with _ctrl_c() as stop:
-        while loop.update < config.learning.updates and not stop.is_set():
-            learner = loop.step(learner)
-        loop.flush()
+        try:
+            while loop.update < config.learning.updates and not stop.is_set():
+                learner = loop.step(learner)
+            loop.flush()
+        except NotANumberError as nonsense:
+            del learner
+            raise _saved_before(nonsense, folder, program) from None
         folder.save_state(learner, loop.update)
     return loop.update == config.learning.updates
+
+
+def _standing(folder: RunFolder, program: Program) -> list[Any]:
+    """The learners as they were saved last; new ones before that."""
+    done = folder.updates_done()
+    return folder.load_state(program.after(done)) if done else program.start()
+
+
+def _saved_before(
+    nonsense: NotANumberError, folder: RunFolder, program: Program
+) -> PlatoError:
+    """Saves the last good state before a number was none, and says so.
+
+    It is long gone when that shows, but the way there from the last save is always
+    the same.
+    """
+    update, learner, good = folder.updates_done(), _standing(folder, program), None
+    for following in range(update + 1, nonsense.update):
+        learner, _ = program.advance(learner, following)
+        found = jax.device_get(jax.tree.map(numbers, learner))
+        if not _all_finite(found):
+            break
+        update, good = following, found
+    if good is not None:
+        folder.save_state(good, update)
+    where = (
+        f"The state after update {update} and the metrics until then are in "
+        f"{folder.path}"
+        if update
+        else f"Nothing was learned before that in {folder.path}"
+    )
+    return PlatoError(
+        f"{nonsense} {where}; lower the learning rates, or scale the rewards, and "
+        f"begin a new run with another --out."
+    )
+
+
+def _all_finite(learners: list[Any]) -> bool:
+    """Whether nothing that was learned is infinite, or no number at all."""
+    leaves = jax.tree.leaves([one.learner for group in learners for one in group])
+    return all(np.isfinite(leaf).all() for leaf in leaves if leaf.dtype.kind == "f")
 
 
 @contextmanager
@@ -137,12 +195,14 @@ class _Loop:
         ]
         self.pending.append({"update": number} | metrics)
         now = time.monotonic()
-        if self.update == self.first + 1 or now - self.reported > REPORT_SECONDS:
+        keeps, saves = self.update in self.kept, now > self.due
+        first = self.update == self.first + 1
+        # Before anything is kept, too: then it is known to be made of numbers.
+        if first or keeps or saves or now - self.reported > REPORT_SECONDS:
             self.flush()
-        if self.update in self.kept:
+        if keeps:
             self._keep_policies(learner)
-        if now > self.due:
-            self.flush()
+        if saves:
             self._save(learner)
         return learner
 
@@ -161,10 +221,13 @@ class _Loop:
             {name: self.program.in_order(part) for name, part in row.items()}
             for row in parts
         ]
+        found = [self._nonsense(row) for row in rows]
+        good = next((i for i, nonsense in enumerate(found) if nonsense), len(rows))
+        self.folder.add_metrics(self.program.runs, rows[:good])
+        for nonsense in filter(None, found):
+            raise nonsense
         for row in rows:
-            _refuse_nonsense(row, self.folder)
             self.returns = np.where(row["episodes"], row["return"], self.returns)
-        self.folder.add_metrics(self.program.runs, rows)
         self.reported = time.monotonic()
         # The first update compiles; it says nothing about the speed of the others.
         if self.update == self.first + 1:
@@ -183,18 +246,17 @@ class _Loop:
             )
         )
 
+    def _nonsense(self, row: dict[str, np.ndarray]) -> "NotANumberError | None":
+        """What of an update's metrics is no number, the losses first."""
+        for name in sorted(row, key=lambda name: (name not in LOSSES, name)):
+            pairs = zip(self.program.runs, row[name], strict=True)
+            bad = [str(run) for run, values in pairs if not np.isfinite(values).all()]
+            if bad:
+                return NotANumberError(name, bad, int(row["update"][0]))
+        return None
+
     def _keep_policies(self, learner: Any) -> None:
         policies = self.program.policies(learner)
         for run, (policy, shape) in zip(self.program.runs, policies, strict=True):
             public = self.public[run.setups]
             self.folder.save_policy(run, policy, shape, self.update, public)
-
-
-def _refuse_nonsense(row: dict[str, Any], folder: RunFolder) -> None:
-    for name, values in row.items():
-        if not np.isfinite(values).all():
-            raise PlatoError(
-                f"{name} is not a number at update {int(row['update'][0])}; the last "
-                f"good state is in {folder.path}: lower the learning rates, or scale "
-                f"the rewards, and begin anew."
-            )
