@@ -2,6 +2,7 @@
 
     python benchmarks/training.py [--setup wildfire-3x3-S3] [--games 64 256 1024]
     python benchmarks/training.py --methods plato dicg dgn mohito
+    python benchmarks/training.py --context pointer     # PLATO with a task pointer
 
 Playing, learning and everything between them count; compiling does not. Sizes and
 settings are each method's defaults (hidden 128 and 4 epochs for PLATO) but for those
@@ -19,6 +20,7 @@ from environment import machine
 from plato.domains.setups import load_setup
 from plato.learners.config import METHODS, TrainConfig
 from plato.learners.program import Program
+from plato.policies.config import ActorConfig
 
 
 def measure(config: TrainConfig, seconds: float) -> tuple[float, float]:
@@ -50,6 +52,7 @@ def main() -> None:
     parser.add_argument("--games", type=int, nargs="+", help="default: the method's")
     for name in ("steps", "minibatches", "epochs"):
         parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--context", choices=["none", "statistics", "pointer"])
     parser.add_argument("--precision", choices=["float32", "bfloat16"])
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
@@ -59,6 +62,8 @@ def main() -> None:
     for method in options.methods:
         halves = METHODS[method]
         networks, learning = halves.networks(), halves.learning()
+        if options.context and isinstance(networks, ActorConfig):
+            networks = replace(networks, context=options.context)
         names = ("steps", "minibatches", "epochs", "precision")
         given: dict[str, Any] = {n: getattr(options, n) for n in names}
         given = {name: value for name, value in given.items() if value is not None}

@@ -47,7 +47,11 @@ actor_configs = st.sampled_from(VARIANTS)
 
 @st.composite
 def moments(
-    draw, min_tasks: int = 0, full_view: bool = False, away: bool = False
+    draw,
+    min_tasks: int = 0,
+    full_view: bool = False,
+    away: bool = False,
+    actions: int = 1,
 ) -> Observation:
     """A moment without spare rows: every task exists, and everyone is present.
 
@@ -61,7 +65,7 @@ def moments(
         sees = random.random((agents, tasks)) < 0.7
         knows = (random.random((agents, agents)) < 0.7) | np.eye(agents, dtype=bool)
     present = random.random(agents) < (0.6 if away else 2)
-    options = (random.random((agents, tasks, 1)) < 0.6) & sees[:, :, None]
+    options = (random.random((agents, tasks, actions)) < 0.6) & sees[:, :, None]
     options &= present[:, None, None]
     return observation(
         agents=random.normal(size=(agents, 3)).astype(np.float32),
@@ -98,9 +102,9 @@ def without(seen: Observation, agent: int) -> Observation:
 
 def offered(seen: Observation) -> np.ndarray:
     """Its `action_mask`, computed in arrays that fit all moments: one compilation."""
-    agents, tasks = seen.options.shape[:2]
+    agents, tasks, actions = seen.options.shape
     mask = np.asarray(_mask(with_spare_rows(seen, *ROWS, seed=0)))
-    return mask[:agents, : 1 + tasks]
+    return mask[:agents, : 1 + tasks * actions]
 
 
 _mask = jax.jit(lambda seen: seen.action_mask)

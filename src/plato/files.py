@@ -1,5 +1,6 @@
 """Files that are written whole or not at all."""
 
+import errno
 import fcntl
 import json
 import os
@@ -26,10 +27,21 @@ def write_bytes(path: Path, content: bytes) -> None:
         os.replace(aside, path)
     except OSError as error:
         aside.unlink(missing_ok=True)
-        raise PlatoError(f"{path}: cannot be written ({error.strerror}).") from None
+        raise cannot_write(path, error) from None
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
+
+
+def cannot_write(path: Path, error: OSError) -> PlatoError:
+    """What to say when a file cannot be written, and what to do about it."""
+    reason = f"{path}: cannot be written ({error.strerror})"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return PlatoError(
+            f"{reason}; make room, then run the same again: what was done before is "
+            f"not lost."
+        )
+    return PlatoError(f"{reason}.")
 
 
 def clear_partial(folder: Path) -> None:
@@ -69,7 +81,7 @@ def writable(path: Path) -> Path:
     try:
         resolved.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PlatoError(f"{path}: cannot be written ({error.strerror}).") from None
+        raise cannot_write(path, error) from None
     if not os.access(resolved.parent, os.W_OK):
         raise PlatoError(f"{path}: cannot be written (its folder is read-only).")
     return resolved

@@ -43,8 +43,9 @@ def close(one, other) -> None:
 
 
 @cache
-def build(config: ActorConfig) -> PointerActor:
-    actor = PointerActor.create(config, FEATURES, key=jax.random.key(0))
+def build(config: ActorConfig, actions: int = FEATURES.actions) -> PointerActor:
+    features = FEATURES._replace(actions=actions)
+    actor = PointerActor.create(config, features, key=jax.random.key(0))
     # Scores far from uniform, so that a wrong one is seen.
     return jax.tree.map(lambda leaf: 3 * leaf, actor)
 
@@ -56,11 +57,11 @@ def log_policy(actor: PointerActor, seen: Observation):
 
 def logs(config: ActorConfig, seen: Observation) -> np.ndarray:
     """Log-policies, computed in arrays that fit all moments: one compilation each."""
-    agents, tasks = seen.options.shape[:2]
+    agents, tasks, actions = seen.options.shape
     roomy = with_spare_rows(seen, *ROWS, seed=0)
-    result = np.asarray(log_policy(build(config), roomy))
+    result = np.asarray(log_policy(build(config, actions), roomy))
     assert np.isfinite(result).all()
-    return result[:agents, : tasks + 1]
+    return result[:agents, : 1 + tasks * actions]
 
 
 def policy(config: ActorConfig, seen: Observation) -> np.ndarray:
@@ -134,6 +135,57 @@ def test_task_openness_log_odds_survive_a_third_task(config, seen):
     with_it, alone = logs(config, seen)[:, 1:3], logs(config, fewer)[:, 1:3]
     np.testing.assert_allclose(
         with_it[:, 0] - with_it[:, 1], alone[:, 0] - alone[:, 1], rtol=1e-3, atol=1e-4
+    )
+
+
+SEVERAL = 3
+"""Actions of a task, where it has several."""
+
+
+def choices_of(tasks: list[int] | range) -> np.ndarray:
+    """The columns of a policy that belong to some tasks."""
+    actions = np.arange(SEVERAL)
+    return np.concatenate([[0], *(1 + SEVERAL * task + actions for task in tasks)])
+
+
+@given(
+    st.sampled_from([VARIANTS[0], *VARIANTS[3:7]]),
+    moments(away=True, actions=SEVERAL),
+    st.randoms(use_true_random=False),
+)
+def test_all_of_it_holds_where_tasks_offer_several_actions(config, seen, random):
+    """Order, rubbish in spare rows and the support; and a key for each task-action."""
+    agents, tasks = (list(range(n)) for n in seen.options.shape[:2])
+    scores, legal = logs(config, seen), offered(seen)
+    found = np.exp(scores)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+    assert (found[~legal] == 0).all()
+    assert (scores[legal] > -1e4).all()
+    random.shuffle(agents)
+    random.shuffle(tasks)
+    moved = rearranged(seen, np.array(agents), np.array(tasks, int))
+    close(policy(config, moved), found[agents][:, choices_of(tasks)])
+    rubbish = with_spare_rows(seen, *ROWS, seed=random.randrange(2**31))
+    other = np.exp(np.asarray(log_policy(build(config, SEVERAL), rubbish)))
+    close(other[: len(agents), : found.shape[1]], found)
+    assert (other[: len(agents), found.shape[1] :] == 0).all()
+    for row, options in zip(scores, np.asarray(seen.options), strict=True):
+        for task in np.flatnonzero(options.all(axis=1)):
+            assert np.ptp(row[1 + SEVERAL * task :][:SEVERAL]) > 0
+
+
+@given(
+    st.sampled_from([c for c in VARIANTS if c.context == "none"][:3]),
+    moments(min_tasks=3, actions=SEVERAL),
+)
+def test_log_odds_of_task_actions_survive_a_third_task(config, seen):
+    everyone = np.arange(seen.options.shape[0])
+    seen = changed(seen, options=np.ones(seen.options.shape, bool))
+    fewer = rearranged(seen, everyone, np.arange(2))
+    columns = choices_of(range(2))[1:]
+    with_it, alone = (logs(config, moment)[:, columns] for moment in (seen, fewer))
+    np.testing.assert_allclose(
+        with_it - with_it[:, :1], alone - alone[:, :1], rtol=1e-3, atol=1e-4
     )
 
 

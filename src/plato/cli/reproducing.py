@@ -106,8 +106,10 @@ class Reproduce:
             part_of_training=self.part_of_training,
         )
         if not found:
-            named = ", ".join(map(repr, methods))
-            raise PlatoError(f"--only {self.only} has none of the rows {named}.")
+            named = f" of the rows {', '.join(map(repr, methods))}" if methods else ""
+            raise PlatoError(
+                f"--only {self.only} has no cell{named} by --protocol {self.protocol}."
+            )
         return found
 
 

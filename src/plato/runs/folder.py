@@ -27,7 +27,7 @@ import plato
 from plato.configuration import read_toml, to_toml
 from plato.domains.setups import Setup
 from plato.errors import PlatoError
-from plato.files import held, read_json, write_json, write_text
+from plato.files import cannot_write, held, read_json, write_json, write_text
 from plato.learners.config import RunName, TrainConfig
 from plato.policies.checkpoint import save_policy
 from plato.policies.padded import PaddedShape
@@ -188,9 +188,7 @@ class RunFolder:
                 with self.metrics_path(run).open("a") as file:
                     file.write(text)
             except OSError as error:
-                raise PlatoError(
-                    f"{self.metrics_path(run)}: cannot be written ({error.strerror})."
-                ) from None
+                raise cannot_write(self.metrics_path(run), error) from None
 
     def read_metrics(self, run: RunName) -> list[dict[str, Any]]:
         """A row for each update; its return is None where no episode ended.
