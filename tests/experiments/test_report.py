@@ -297,7 +297,7 @@ def test_commands_on_a_store(plato, found, tmp_path, monkeypatch):
         ({"part_of_training": float("nan")}, "must be above 0 and at most 1"),
         (
             {"only": "zero-shot", "methods": (("Weakest",),)},
-            "--only zero-shot has none of the rows 'Weakest'",
+            "--only zero-shot has no cell of the rows 'Weakest'",
         ),
     ],
 )
