@@ -9,15 +9,17 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import plato
 from golden.write import VARIANTS as GOLDEN_VARIANTS
 from golden.write import moment as golden_moment
 from moments import VARIANTS
 from plato import deploy
-from plato.deploy import export, load
+from plato.deploy import LEAST, SPARE, Room, export, load, room_for, work
 from plato.errors import PlatoError
-from plato.game import Features
+from plato.game import Features, power_of_two
 from plato.numpy_actor import load as load_numpy
 from plato.policies.checkpoint import save_policy
 from plato.policies.config import ActorConfig
@@ -44,12 +46,17 @@ def moment(agents: int, tasks: int, actions: int = 1, seed: int = 0):
     )
 
 
+def programs() -> int:
+    """How many have been compiled for decisions."""
+    compiled: Any = deploy._log_policy
+    return compiled._cache_size()
+
+
 def test_any_numbers_of_agents_and_tasks(tmp_path):
     path = checkpoint(
         tmp_path / "p.safetensors", ActorConfig(hidden=8), Features(3, 2, 1)
     )
-    policy = load(path)
-    compiled: Any = deploy._log_policy
+    policy, before = load(path), programs()
     sizes = [(1, 0), (1, 1), (3, 4), (4, 3), (7, 30), (60, 9), (5, 32), (64, 16)]
     for agents, tasks in sizes:
         features, rows, options = moment(agents, tasks)
@@ -58,7 +65,62 @@ def test_any_numbers_of_agents_and_tasks(tmp_path):
         np.testing.assert_allclose(decision.probabilities.sum(axis=1), 1, rtol=1e-5)
         taken = decision.probabilities[np.arange(agents), decision.actions]
         assert (taken > 0).all()
-    assert compiled._cached._cache_size() <= 7
+    assert programs() - before <= 4
+
+
+def test_random_sizes_compile_a_handful(tmp_path):
+    """And decide as a policy does that knows of no other moments."""
+    config = ActorConfig(hidden=6, context="pointer")  # which no other test compiles
+    path = checkpoint(tmp_path / "p.safetensors", config, Features(3, 2, 1))
+    policy, before = load(path), programs()
+    random = np.random.default_rng(0)
+    sizes = random.integers((1, 0), (40, 200), (60, 2)).tolist()
+    found = [policy.decide(*moment(*size, seed=i)) for i, size in enumerate(sizes)]
+    assert programs() - before == len(policy._compiled) <= 7
+    for i, size in list(enumerate(sizes))[::6]:
+        alone = load(path).decide(*moment(*size, seed=i)).probabilities
+        np.testing.assert_allclose(found[i].probabilities, alone, atol=1e-5)
+
+
+def rooms_of(sizes) -> list[Room]:
+    """Where moments of these sizes are decided, one after the other."""
+    rooms, compiled = [], set()
+    for agents, tasks in sizes:
+        rooms.append(room_for(agents, tasks, compiled))
+        compiled.add(rooms[-1])
+    return rooms
+
+
+def test_who_has_met_a_crowd_is_not_slow_with_a_few():
+    crowd, few = rooms_of([(1000, 10_000), (3, 4)])
+    assert crowd == (1024, 16_384)
+    assert few == (8, 8)
+
+
+def test_random_sizes_take_five_rooms():
+    """On average; powers of two alone would take all 24 pairs of theirs, or nearly."""
+    random = np.random.default_rng(0)
+    sizes = random.integers((1, 0), (40, 200), (50, 60, 2)).tolist()
+    rooms = [len(set(rooms_of(moments))) for moments in sizes]
+    assert np.mean(rooms) < 5.5
+    assert max(rooms) < 10
+
+
+def test_rooms_grow_with_log_and_log():
+    """Also where sizes are met in the worst order, and after a crowd: from 8 to 64
+    agents and from 8 to 256 tasks it is 3 + 5 times."""
+    slowly = [(2**i, 2**j) for i in range(7) for j in range(9)]
+    assert len(set(rooms_of(slowly))) <= 10
+    assert len(set(rooms_of([(1000, 10_000), *slowly]))) <= 11
+    assert len(set(rooms_of(slowly[::-1]))) <= 5
+
+
+@given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 20_000)), min_size=1))
+def test_a_room_holds_its_moment_and_is_not_far_too_large(sizes):
+    for (agents, tasks), room in zip(sizes, rooms_of(sizes), strict=True):
+        own = Room(max(LEAST, power_of_two(agents)), max(LEAST, power_of_two(tasks)))
+        assert room.joined(own) == room
+        assert work(room) <= SPARE * work(own)
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.safetensors")), ids=str)
@@ -181,19 +243,37 @@ def test_the_export_needs_nothing_but_numpy(tmp_path):
 
 
 UNFIT = [
-    ({"agents": np.zeros((0, 3))}, "at least one agent"),
+    ({"agents": np.zeros((0, 3))}, "options must be .*0.*6.*1.*not .*5.*6"),
+    ({"agents": [[1, 2, 3], [1, 2]]}, "agents must have rows of equal length"),
+    ({"agents": [["1", "2", "3"]] * 5}, "agents must hold numbers, not text"),
+    ({"agents": [[1, 2, None]] * 5}, "agents must hold numbers, not object"),
+    ({"agents": [[1, 2, 3j]] * 5}, "agents must hold numbers, not complex"),
+    ({"agents": 3}, "agents must hold 3 features"),
+    ({"agents": np.full((5, 3), 1e300)}, "agents must hold finite numbers; row 0"),
     ({"agents": np.ones((5, 4))}, "agents must hold 3 features for each agent; .*5.*4"),
     ({"agents": np.full((5, 3), np.nan)}, "agents must hold finite numbers; row 0"),
     ({"tasks": np.zeros((6, 5))}, "tasks must hold 2 features"),
     ({"tasks": np.diag([1, np.inf])}, "tasks must hold finite numbers; row 1"),
+    ({"tasks": [[1, 2], [1]]}, "tasks must have rows of equal length"),
+    ({"tasks": "tasks"}, "tasks must hold numbers, not text"),
+    ({"options": [["no"] * 6] * 5}, r"options must hold booleans .* not text"),
+    ({"options": [[True] * 6] * 4 + [[]]}, "options must have rows of equal length"),
+    ({"options": np.full((5, 6), 2)}, r"options must hold booleans \(or 0 and 1\)"),
+    ({"options": np.full((5, 6), np.nan)}, "options must hold booleans .* not nan"),
+    ({"options": [[None] * 6] * 5}, "options must hold booleans .* not object"),
     ({"options": np.zeros((5, 5))}, "options must be .*5.*6.*1.*not .*5.*5"),
     ({"options": np.zeros((6, 5))}, "options must be .*5.*6.*1.*not .*6.*5"),
     ({"present": np.ones(6)}, "present must be .*5.*not .*6"),
+    ({"present": ["yes"] * 5}, "present must hold booleans .* not text"),
+    ({"present": [0.5] * 5}, "present must hold booleans .* not 0.5"),
     ({"sees_agents": np.ones((5, 6))}, "sees_agents must be .*5.*5.*not .*5.*6"),
     ({"sees_tasks": np.ones((6, 5))}, "sees_tasks must be .*5.*6.*not .*6.*5"),
     ({"public": np.ones(4)}, "public must be .*3.*not .*4"),
     ({"memory": (np.ones((5, 9)), np.ones((5, 9)), np.ones(5))}, "memory .* 5 .*8.*9"),
     ({"memory": (np.ones((5, 8)), np.ones((5, 8)))}, "memory .* 5 agents, .*8.*not"),
+    ({"memory": (np.full((5, 8), np.nan),) * 2 + (np.ones(5),)}, "memory .* finite"),
+    ({"memory": (np.ones((5, 8)),) * 2 + (np.full(5, 2),)}, "memory .* not 2"),
+    ({"memory": (np.ones((5, 8)), "cell", np.ones(5))}, "memory must hold numbers"),
 ]
 
 
@@ -213,6 +293,60 @@ def test_what_does_not_fit_is_refused(both, change, words):
     for policy, kind in zip(both, (PlatoError, ValueError), strict=True):
         with pytest.raises(kind, match=words):
             policy.decide(**moment_of | change)
+
+
+def test_what_is_no_array_at_all_is_refused(both):
+    """Where no type checker has said so before."""
+    _, alone = both
+    with pytest.raises(ValueError, match="agents must hold numbers, not object"):
+        alone.decide(None, [], [])
+    with pytest.raises(ValueError, match="memory must be what the last decision gave"):
+        alone.decide(*moment(5, 6), memory=5)
+
+
+def test_memory_is_for_policies_that_remember(tmp_path):
+    path = checkpoint(
+        tmp_path / "p.safetensors", ActorConfig(hidden=8), Features(3, 2, 1)
+    )
+    export(path, tmp_path)
+    memory = (np.zeros((5, 8)), np.zeros((5, 8)), np.ones(5))
+    alone = load_numpy(tmp_path / "policy.npz")
+    with pytest.raises(PlatoError, match="left out: this policy does not remember"):
+        load(path).decide(*moment(5, 6), memory=memory)
+    with pytest.raises(ValueError, match="left out: this policy does not remember"):
+        alone.decide(*moment(5, 6), memory=memory)
+
+
+@pytest.mark.parametrize("config", VARIANTS, ids=str)
+@pytest.mark.parametrize("actions", [1, 3])
+def test_nobody_decides_nothing(tmp_path, config, actions):
+    """Also with memory, in short, and where there is nothing to do either."""
+    path = checkpoint(tmp_path / "p.safetensors", config, Features(3, 2, actions))
+    export(path, tmp_path)
+    for policy in (load(path), load_numpy(tmp_path / "policy.npz")):
+        memory = None
+        for tasks in (4, 0):
+            agents, rows, options = moment(0, tasks, actions)
+            chosen, probabilities, memory = policy.decide(
+                agents, rows, options, memory=memory
+            )
+            assert chosen.shape == (0,)
+            assert probabilities.shape == (0, 1 + tasks * actions)
+            short = policy.decide([], rows, [], sees_agents=[], greedy=True)
+            assert short[1].shape == probabilities.shape
+        assert (memory is None) == (config.encoder == "mlp")
+
+
+def test_numbers_may_be_of_any_kind(both):
+    """0 and 1 for booleans, whole numbers, and JAX's of 16 bits."""
+    agents, tasks = np.arange(6).reshape(2, 3), np.arange(8).reshape(4, 2)
+    options = np.eye(2, 4)
+    for policy in both:
+        _, expected, _ = policy.decide(agents.tolist(), tasks, options > 0)
+        for kind in (np.float64, np.int8, np.bool_, jax.numpy.bfloat16):
+            features = agents if kind is np.bool_ else agents.astype(kind)
+            found = policy.decide(features, tasks, options.astype(kind))[1]
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_memory_may_be_a_plain_tuple(both):

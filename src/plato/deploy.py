@@ -2,26 +2,40 @@
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from plato import numpy_actor
 from plato.errors import PlatoError
 from plato.files import write_bytes, write_text
 from plato.game import Observation, power_of_two
-from plato.numpy_actor import checked_mask, checked_options, checked_rows
+from plato.numpy_actor import (
+    checked_mask,
+    checked_memory,
+    checked_options,
+    checked_rows,
+)
 from plato.policies.checkpoint import load_actor, public_features, trained_file
 from plato.policies.pointer import Memory, PointerActor
 from plato.policies.pretrained import pretrained_file
 from plato.tensors import named_leaves, read_header
+
+Checked = TypeVar("Checked")
+
+LEAST = 8
+"""Rows of agents and tasks that there is always room for: fewer save no time."""
+EVERY_CALL = 2**10
+"""What a decision costs whatever its size, in pairs of rows that are scored: a fifth of
+a millisecond on a CPU, where a pair takes a fifth of a microsecond."""
+SPARE = 4
+"""How many times the work that is needed a decision may take, so that less is compiled:
+that takes as long as a thousand small decisions."""
 
 
 class Decision(NamedTuple):
@@ -36,11 +50,48 @@ class Decision(NamedTuple):
     remembers (encoder lstm); otherwise None."""
 
 
+class Room(NamedTuple):
+    """How many rows of agents and tasks a compiled program has; results do not depend
+    on it."""
+
+    agents: int
+    tasks: int
+
+    def joined(self, other: "Room") -> "Room":
+        """The least that holds what either does."""
+        return Room(max(self.agents, other.agents), max(self.tasks, other.tasks))
+
+
+def work(room: Room) -> int:
+    """What a decision there costs, in pairs of rows: agents score each other and the
+    tasks."""
+    return EVERY_CALL + room.agents * (room.agents + room.tasks)
+
+
+def room_for(agents: int, tasks: int, compiled: Collection[Room]) -> Room:
+    """Where to decide a moment of such a size, given what has been compiled.
+
+    It is the least room that is compiled and holds the moment, unless it takes more
+    than `SPARE` times the work of the moment's own powers of two: a policy that has met
+    a crowd once should not be slow with a few for ever after.
+
+    Where there is none, a new room holds the moment, and as much of another room as the
+    same bound allows. So moments of similar work compile only when their agents or
+    their tasks outgrow what there was: log + log times, not once for every pair of
+    powers of two.
+    """
+    own = Room(max(LEAST, power_of_two(agents)), max(LEAST, power_of_two(tasks)))
+    rooms = [own, *map(own.joined, compiled)]
+    rooms = [room for room in rooms if work(room) <= SPARE * work(own)]
+    ready = [room for room in rooms if room in compiled]
+    return min(ready, key=work) if ready else max(rooms, key=work)
+
+
 class DeployedPolicy:
     """Decides for whoever is there, about whatever there is to do.
 
-    Arrays grow to the next power of two, so that an open system compiles a handful of
-    programs and never meets a limit.
+    Arrays grow by powers of two and are used again for what is smaller (`room_for`), so
+    that an open system compiles a handful of programs and never meets a limit.
 
     `public` marks the features of an agent that others see, as the policy was trained;
     all of them unless it is said otherwise.
@@ -58,6 +109,9 @@ class DeployedPolicy:
             shape,
         )
         self._random = np.random.default_rng(seed)
+        self._first = jax.device_get(actor.start(0))
+        # Replaced, not changed: several threads may decide with one policy.
+        self._compiled: frozenset[Room] = frozenset()
 
     def decide(
         self,
@@ -74,9 +128,10 @@ class DeployedPolicy:
     ) -> Decision:
         """Chooses for the agents among the tasks that exist.
 
-        `agents` and `tasks` are rows of features; `options` says for each agent and
-        task (and action, where tasks have several) whether it may be chosen; agents
-        that are not present, and tasks that an agent does not see, are never offered.
+        `agents` and `tasks` are rows of features, or none; `options` says for each
+        agent and task (and action, where tasks have several) whether it may be chosen;
+        agents that are not present, and tasks that an agent does not see, are never
+        offered.
 
         Unless it is said otherwise all agents are present and everybody sees everybody
         and all tasks. `present` marks the agents that are, `sees_agents[i, j]` whether
@@ -100,36 +155,38 @@ class DeployedPolicy:
         }
         there = moment["present"][:, None] & moment["sees_tasks"]
         moment["options"] = moment["options"] & there[:, :, None]
-        count, choices = len(moment["agents"]), 1 + moment["options"][0].size
-        roomy = _grown(moment)
-        logs, later = _log_policy(self.actor, roomy, self._memory(memory, count, roomy))
-        probabilities = np.exp(np.asarray(logs)[:count, :choices])
-        later = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], later)
+        probabilities, later = self._policy(moment, self._memory(memory, moment))
         if greedy:
             return Decision(probabilities.argmax(axis=1), probabilities, later)
         totals = np.cumsum(probabilities, axis=1)
-        numbers = self._random.random(count)[:, None] * totals[:, -1:]
+        numbers = self._random.random(len(totals))[:, None] * totals[:, -1:]
         return Decision((totals <= numbers).sum(axis=1), probabilities, later)
 
+    def _policy(
+        self, moment: dict[str, np.ndarray], memory: Memory | None
+    ) -> tuple[Float[np.ndarray, "agent choice"], Memory | None]:
+        """Probabilities and the next memory, by a program with room for the moment."""
+        agents, tasks, actions = moment["options"].shape
+        room = room_for(agents, tasks, self._compiled)
+        remembered = jax.tree.map(lambda part: _grown(part, room.agents), memory)
+        found = _log_policy(self.actor, _roomy(moment, room), remembered)
+        self._compiled |= {room}
+        logs, later = jax.device_get(found)
+        probabilities = np.exp(logs[:agents, : 1 + tasks * actions])
+        return probabilities, jax.tree.map(lambda part: part[:agents], later)
+
     def _memory(
-        self, memory: Sequence[ArrayLike] | None, agents: int, roomy: Observation
+        self, memory: Sequence[ArrayLike] | None, moment: dict[str, np.ndarray]
     ) -> Memory | None:
-        blank = self.actor.start(roomy.agents.shape[0])
-        if memory is None or blank is None:
-            return blank
-        expected = [(agents, *part.shape[1:]) for part in blank]
-        found = [np.shape(part) for part in memory]
-        if found != expected:
-            raise PlatoError(
-                f"memory must hold a row for each of the {agents} agents, "
-                f"{expected} (hidden, cell, present), not "
-                f"{found}."
-            )
-        grown = [
-            np.pad(np.asarray(part, new.dtype), _spare(part, new.shape))
-            for part, new in zip(memory, blank, strict=True)
-        ]
-        return Memory(*map(jnp.asarray, grown))
+        """A memory of the agents that are there now; blank where none is given."""
+        agents = len(moment["agents"])
+        if memory is None:
+            return jax.tree.map(lambda part: _grown(part, agents), self._first)
+        if self._first is None:
+            raise PlatoError(numpy_actor.NO_MEMORY)
+        shape = (agents, self._first.hidden.shape[1])
+        parts: Any = _checked(checked_memory, memory, shape)
+        return Memory(*parts)
 
     def _moment(
         self, agents: ArrayLike, tasks: ArrayLike, options: ArrayLike
@@ -139,8 +196,6 @@ class DeployedPolicy:
         features = self.actor.noop.shape[0] - (actions if actions > 1 else 0)
         agents = _checked(checked_rows, "agents", agents, self.actor.agent_features)
         tasks = _checked(checked_rows, "tasks", tasks, features)
-        if not len(agents):
-            raise PlatoError("agents must hold the features of at least one agent.")
         team, everything = len(agents), len(tasks)
         return {
             "agents": agents,
@@ -194,14 +249,15 @@ def _deployed(path: Path) -> DeployedPolicy:
     return DeployedPolicy(load_actor(path), public=public_features(path))
 
 
-@eqx.filter_jit
+@jax.jit
 def _log_policy(
-    actor: PointerActor, seen: Observation, memory: Memory | None
-) -> tuple[Array, Memory | None]:
-    return actor.log_policy(seen, memory)
+    actor: PointerActor, seen: dict[str, Array], memory: Memory | None
+) -> tuple[Float[Array, "agent choice"], Memory | None]:
+    """Takes the fields of an observation: in NumPy they enter a program sooner."""
+    return actor.log_policy(Observation(**seen), memory)
 
 
-def _checked(check: Callable[..., np.ndarray], *given: Any) -> np.ndarray:
+def _checked(check: Callable[..., Checked], *given: Any) -> Checked:
     """An argument that fits; by the NumPy actor, which knows Python's errors only."""
     try:
         return check(*given)
@@ -209,25 +265,21 @@ def _checked(check: Callable[..., np.ndarray], *given: Any) -> np.ndarray:
         raise PlatoError(str(error)) from None
 
 
-def _grown(moment: dict[str, np.ndarray]) -> Observation:
-    """The moment with spare rows, up to powers of two.
+def _roomy(moment: dict[str, np.ndarray], room: Room) -> dict[str, np.ndarray]:
+    """The moment with spare rows.
 
     It grows before it is JAX's: there every size would be a program of its own.
     """
-    agents, tasks = (power_of_two(n) for n in moment["options"].shape[:2])
-    sizes = {"agents": (agents, None), "roster": (agents,), "present": (agents,)}
-    sizes |= {"tasks": (tasks, None), "exists": (tasks,), "public": (None,)}
+    agents, tasks = room
+    sizes = {"agents": (agents,), "roster": (agents,), "present": (agents,)}
+    sizes |= {"tasks": (tasks,), "exists": (tasks,), "public": ()}
     sizes |= {"sees_agents": (agents, agents), "sees_tasks": (agents, tasks)}
-    sizes |= {"options": (agents, tasks, None)}
-    return Observation(
-        **{
-            name: jnp.asarray(np.pad(moment[name], _spare(moment[name], size)))
-            for name, size in sizes.items()
-        }
-    )
+    sizes |= {"options": (agents, tasks)}
+    return {name: _grown(moment[name], *size) for name, size in sizes.items()}
 
 
-def _spare(array: ArrayLike, size: Sequence[int | None]) -> list[tuple[int, int]]:
-    """What an array lacks at the end of each axis."""
-    have = np.shape(array)
-    return [(0, (n or has) - has) for n, has in zip(size, have, strict=True)]
+def _grown(array: np.ndarray, *sizes: int) -> np.ndarray:
+    """An array with zeros at the end of its first axes, up to these sizes."""
+    grown = np.zeros((*sizes, *array.shape[len(sizes) :]), array.dtype)
+    grown[tuple(map(slice, array.shape))] = array
+    return grown

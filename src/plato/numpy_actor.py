@@ -4,6 +4,10 @@ import json
 
 import numpy as np
 
+FLAGS = "booleans (or 0 and 1)"
+"""What masks hold: of a text or another number nobody knows what it means."""
+NO_MEMORY = "memory must be left out: this policy does not remember."
+
 
 def load(path):
     """The policy of an exported .npz file."""
@@ -52,8 +56,7 @@ class NumpyActor:
         agents = checked_rows("agents", agents, len(trained))
         tasks = checked_rows("tasks", tasks, self._task_features())
         team, actions = len(agents), int(self.weights["actions"])
-        if not team:
-            raise ValueError("agents must hold the features of at least one agent.")
+        options = checked_options(options, (team, len(tasks), actions))
         seen = {
             "agents": agents,
             "tasks": tasks,
@@ -64,18 +67,11 @@ class NumpyActor:
         }
         keys = self._keys(tasks)
         summary = self._summary(seen, keys)
-        if self.config["encoder"] == "lstm":
-            query, memory = self._remember(summary, memory, seen["present"])
-        else:
-            query, memory = self._mlp("encode_query", summary), None
-        scores = self._scores(query, keys)
+        query, memory = self._query(summary, memory, seen["present"])
         there = seen["present"][:, None] & seen["sees_tasks"]
-        options = (
-            checked_options(options, (team, len(tasks), actions)) & there[:, :, None]
-        )
         noop = np.ones((team, 1), bool)
-        offered = np.concatenate([noop, options.reshape(team, -1)], axis=1)
-        return _softmax(scores, offered), memory
+        offered = np.concatenate([noop, _flat(options & there[:, :, None])], axis=1)
+        return _softmax(self._scores(query, keys), offered), memory
 
     def _task_features(self):
         actions = int(self.weights["actions"])
@@ -95,8 +91,10 @@ class NumpyActor:
         if self.config["context"] == "pointer":
             parts.append(self._task_pointer(seen, keys[1:]))
         elif self.config["context"] == "statistics":
-            views = [_statistics(seen["tasks"], mask) for mask in seen["sees_tasks"]]
-            parts.append(np.stack(views))
+            views = [seen["tasks"]] * len(seen["agents"])
+            parts.append(
+                _all_statistics(views, seen["sees_tasks"], self._task_features())
+            )
         return np.concatenate(parts, axis=1)
 
     def _team(self, seen):
@@ -112,7 +110,7 @@ class NumpyActor:
             views = [public.copy() for _ in own]
             for i, view in enumerate(views):
                 view[i] = own[i]
-            return np.stack([_statistics(*v) for v in zip(views, members, strict=True)])
+            return _all_statistics(views, members, own.shape[1])
         own, public = self._mlp("team.encode", own), self._mlp("team.encode", public)
         query = self._linear("team.query_map", own)
         scores = self._mixed("team", query[:, None] + self._map("team", public)[None])
@@ -122,31 +120,30 @@ class NumpyActor:
         weights = _softmax(np.moveaxis(scores, 2, 1), members[:, None])
         read = weights @ public
         read += weights[mine, :, mine][:, :, None] * (own - public)[:, None]
-        return read.reshape(len(own), -1)
+        return _flat(read)
 
     def _task_pointer(self, seen, keys):
         query = self._linear("context.query_map", seen["agents"])
         mixed = query[:, None] + self._map("context", keys)[None]
         scores = np.moveaxis(self._mixed("context", mixed), 2, 1)
         view = np.repeat(seen["sees_tasks"], int(self.weights["actions"]), axis=1)
-        return (_softmax(scores, view[:, None]) @ keys).reshape(len(query), -1)
+        return _flat(_softmax(scores, view[:, None]) @ keys)
+
+    def _query(self, summary, memory, present):
+        if self.config["encoder"] == "lstm":
+            return self._remember(summary, memory, present)
+        if memory is not None:
+            raise ValueError(NO_MEMORY)
+        return self._mlp("encode_query", summary), None
 
     def _remember(self, summary, memory, present):
         hidden = np.zeros((len(summary), self._hidden()), np.float32)
         cell = np.zeros_like(hidden)
         if memory is not None:
-            expected = [hidden.shape, cell.shape, present.shape]
-            found = [np.shape(part) for part in memory]
-            if found != expected:
-                raise ValueError(
-                    f"memory must hold a row for each of the {len(present)} agents, "
-                    f"{expected} (hidden, cell, present), not {found}."
-                )
-            last_hidden, last_cell, was_present = memory
+            last_hidden, last_cell, was_present = checked_memory(memory, hidden.shape)
             # One who comes back begins anew.
-            kept = np.asarray(was_present, bool)[:, None]
-            hidden = np.where(kept, last_hidden, hidden)
-            cell = np.where(kept, last_cell, cell)
+            hidden = np.where(was_present[:, None], last_hidden, hidden)
+            cell = np.where(was_present[:, None], last_cell, cell)
         inputs = np.concatenate([summary, hidden], axis=1)
         gates = self._linear("encode_query.gates", inputs)
         enter, forget, new, leave = np.split(gates, 4, axis=1)
@@ -181,7 +178,7 @@ class NumpyActor:
 
 
 def checked_rows(name, rows, features):
-    found = np.asarray(rows, np.float32)
+    found = _numbers(name, rows)
     if found.shape[:1] == (0,):  # nothing has no width
         found = found.reshape(0, features)
     if found.ndim != 2 or found.shape[1] != features:
@@ -189,16 +186,14 @@ def checked_rows(name, rows, features):
             f"{name} must hold {features} features for each {name.removesuffix('s')}; "
             f"what is given is {found.shape}."
         )
-    if not np.isfinite(found).all():
-        row = np.flatnonzero(~np.isfinite(found).all(axis=1))[0]
-        raise ValueError(f"{name} must hold finite numbers; row {row} does not.")
-    return found
+    return _finite(name, found)
 
 
 def checked_options(options, shape):
-    found = np.asarray(options, bool)
+    found = _flags("options", options)
     fitting = [shape] if shape[2] > 1 else [shape, shape[:2]]
-    fitting += [] if shape[1] else [(0,), shape[:2]]
+    if not shape[0] or not shape[1]:  # nothing may be said in short
+        fitting += [(0,), shape[:2]]
     if found.shape not in fitting:
         raise ValueError(
             f"options must be {shape} (agents, tasks, actions), not {found.shape}."
@@ -207,12 +202,64 @@ def checked_options(options, shape):
 
 
 def checked_mask(name, mask, shape, otherwise=True):
-    found = np.asarray(
-        np.broadcast_to(otherwise, shape) if mask is None else mask, bool
-    )
-    if found.shape != shape:
+    if mask is None:
+        return np.broadcast_to(np.asarray(otherwise, bool), shape)
+    found = _flags(name, mask)
+    if found.shape != shape and not (found.shape == (0,) and 0 in shape):
         raise ValueError(f"{name} must be {shape}, not {found.shape}.")
+    return found.reshape(shape)
+
+
+def checked_memory(memory, shape):
+    """(hidden, cell, present) of the last decision; `shape` is that of the first."""
+    if not isinstance(memory, (tuple, list)):
+        raise ValueError("memory must be what the last decision gave, or None.")
+    parts = [_array("memory", part, "numbers") for part in memory]
+    expected, found = [shape, shape, shape[:1]], [part.shape for part in parts]
+    if found != expected:
+        raise ValueError(
+            f"memory must hold a row for each of the {shape[0]} agents, "
+            f"{expected} (hidden, cell, present), not {found}."
+        )
+    hidden, cell = (_finite("memory", _numbers("memory", part)) for part in parts[:2])
+    return hidden, cell, _flags("memory (present)", parts[2])
+
+
+def _array(name, given, kind):
+    """What is given as an array, where NumPy makes one of numbers or booleans of it."""
+    try:
+        found = np.asarray(given)
+    except ValueError:
+        raise ValueError(f"{name} must have rows of equal length.") from None
+    except TypeError as error:  # on another device, say
+        raise ValueError(f"{name} cannot be made an array: {error}") from None
+    # V: numbers that NumPy itself does not know, of 16 bits or fewer.
+    if found.dtype.kind not in "biufV" or found.dtype.names:
+        what = "text" if found.dtype.kind in "SU" else found.dtype.name
+        raise ValueError(f"{name} must hold {kind}, not {what}.")
     return found
+
+
+def _numbers(name, given):
+    with np.errstate(over="ignore"):  # what 32 bits do not hold becomes infinite
+        return _array(name, given, "numbers").astype(np.float32, copy=False)
+
+
+def _flags(name, given):
+    found = _array(name, given, FLAGS)
+    if found.dtype.kind == "b":
+        return found
+    others = found[(found != 0) & (found != 1)]
+    if len(others):
+        raise ValueError(f"{name} must hold {FLAGS}, not {others[0]}.")
+    return found.astype(bool)
+
+
+def _finite(name, rows):
+    if not np.isfinite(rows).all():
+        row = np.flatnonzero(~np.isfinite(rows).all(axis=1))[0]
+        raise ValueError(f"{name} must hold finite numbers; row {row} does not.")
+    return rows
 
 
 def _softmax(scores, mask):
@@ -224,6 +271,17 @@ def _softmax(scores, mask):
     peak = np.where(np.isfinite(peak), peak, 0)
     weights = np.where(mask, np.exp(np.where(mask, scores - peak, 0)), 0)
     return weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-30)
+
+
+def _flat(rows):
+    """The numbers of each row in one line; also where there are no rows."""
+    return rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
+
+
+def _all_statistics(views, masks, features):
+    """A row for each agent; also where there are no agents."""
+    found = [_statistics(*view) for view in zip(views, masks, strict=True)]
+    return np.asarray(found, np.float32).reshape(len(views), 4 * features)
 
 
 def _statistics(rows, mask):

@@ -30,13 +30,16 @@ def read_header(path: Path) -> dict[str, Any]:
     """The header alone."""
     try:
         with safe_open(path, framework="numpy") as file:
-            return json.loads((file.metadata() or {})["plato"])
+            header = json.loads((file.metadata() or {})["plato"])
     except FileNotFoundError:
         raise PlatoError(f"{path}: there is no such file.") from None
-    except (OSError, SafetensorError, KeyError, ValueError):
+    except (OSError, SafetensorError, KeyError, ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict):
         raise PlatoError(
             f"{path}: is not a checkpoint of PLATO, or is cut short or damaged."
-        ) from None
+        )
+    return header
 
 
 def read_tree(path: Path, like: Tree) -> Tree:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 import plato
-from plato.configuration import from_mapping, to_mapping
+from plato.configuration import from_mapping, to_mapping, whole_number
 from plato.domains.setups import Setup, load_setup, public_in_all
 from plato.errors import PlatoError
 from plato.game import Features
@@ -22,7 +23,7 @@ from plato.policies.padded import PaddedShape
 from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
 from plato.policies.pretrained import is_pretrained, meant_by
-from plato.tensors import read_header, read_tree, write_tree
+from plato.tensors import named_leaves, read_header, read_tree, write_tree
 
 POINTER = "pointer actor"
 
@@ -31,7 +32,7 @@ class Kind(NamedTuple):
     """A kind of trained policy: what describes it, and what builds it from that."""
 
     networks: type
-    sizes: type
+    sizes: Callable[..., Any]
     create: Callable[..., Policy[Any]]
     """(networks, sizes, key=) to a new policy."""
     names: tuple[str, str] = ("networks", "shape")
@@ -42,8 +43,14 @@ def _mohito(networks: MohitoConfig, shape: PaddedShape, *, key: Any) -> MohitoAc
     return MohitoActors.create(networks, shape.features, shape.agents, key=key)
 
 
+def _features(**sizes: Any) -> Features:
+    for name in Features._fields:
+        whole_number(f"features.{name}", sizes.get(name), 1)
+    return Features(**sizes)
+
+
 KINDS = {
-    POINTER: Kind(ActorConfig, Features, PointerActor.create, ("actor", "features")),
+    POINTER: Kind(ActorConfig, _features, PointerActor.create, ("actor", "features")),
     "dicg actor": Kind(DicgConfig, PaddedShape, DicgActor.create),
     "dgn actor": Kind(DgnConfig, PaddedShape, DgnActor.create),
     "mohito actors": Kind(MohitoConfig, PaddedShape, _mohito),
@@ -72,16 +79,40 @@ def save_policy(
 def load_policy(path: Path) -> Policy[Any]:
     """Reads a trained policy of any kind back."""
     header = read_header(path)
-    kind = KINDS.get(header.get("kind", ""))
+    kind = KINDS.get(str(header.get("kind")))
     if kind is None:
         raise PlatoError(f"{path}: holds a {header.get('kind')!r}, not a policy.")
     try:
-        networks, sizes = (header[name] for name in kind.names)
+        networks, sizes = (_fields(header, name) for name in kind.names)
         config = from_mapping(kind.networks, networks, kind.names[0])
         blank = _blank(kind, config, kind.sizes(**sizes))
-    except (PlatoError, KeyError, TypeError, ValueError) as error:
-        raise PlatoError(f"{path}: has a header that cannot be read: {error}") from None
-    return jax.tree.map(jax.numpy.asarray, read_tree(path, blank))
+    except (PlatoError, TypeError, ValueError, OverflowError) as error:
+        raise _unreadable(path, error) from None
+    policy = read_tree(path, blank)
+    _refuse_broken_numbers(path, policy)
+    return jax.tree.map(jax.numpy.asarray, policy)
+
+
+def _fields(header: dict[str, Any], name: str) -> dict[str, Any]:
+    """A part of a header that has fields of its own."""
+    fields = header.get(name)
+    if not isinstance(fields, dict):
+        raise PlatoError(f"{name} must be a table of fields, not {fields!r}.")
+    return fields
+
+
+def _unreadable(path: Path, why: object) -> PlatoError:
+    return PlatoError(f"{path}: has a header that cannot be read: {why}")
+
+
+def _refuse_broken_numbers(path: Path, policy: Policy[Any]) -> None:
+    """Refuses a policy that was trained into NaN: it would choose without a word."""
+    for name, leaf in named_leaves(policy):
+        if not np.isfinite(leaf).all():
+            raise PlatoError(
+                f"{path}: holds weights that are NaN or infinite ({name}); choose an "
+                f"earlier checkpoint, or train again."
+            )
 
 
 @cache
@@ -136,16 +167,21 @@ def public_features(path: Path) -> list[bool]:
     header = read_header(path)
     features = header["features"]["agent"]
     public = header.get("public") or _public_of_setups(header) or [True] * features
+    if not isinstance(public, list) or not all(isinstance(f, bool) for f in public):
+        raise _unreadable(path, f"public must be a list of flags, not {public!r}.")
     if len(public) != features:
-        raise PlatoError(
-            f"{path}: has a header that cannot be read: public has {len(public)} "
-            f"flags for the {features} features of an agent."
+        raise _unreadable(
+            path,
+            f"public has {len(public)} flags for the {features} features of an agent.",
         )
-    return [bool(flag) for flag in public]
+    return public
 
 
 def _public_of_setups(header: dict[str, Any]) -> list[bool] | None:
-    names = header.get("about", {}).get("setups", [])
+    about = header.get("about")
+    names = about.get("setups") if isinstance(about, dict) else None
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        return None
     if any(":" in name for name in names):  # code is not run to read a header
         return None
     try:
