@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plato.errors import PlatoError
+from plato.configuration import whole_number
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,8 @@ class ActorConfig:
     """Pointers into the team (query pointer)."""
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "depth", "heads"):
-            if getattr(self, name) < 1:
-                raise PlatoError(f"actor.{name} must be at least 1.")
+        for name, most in {"hidden": 2**14, "depth": 64, "heads": 1024}.items():
+            whole_number(f"actor.{name}", getattr(self, name), 1, most)
 
 
 PAPER_FORM: dict[str, Any] = {
