@@ -8,8 +8,6 @@ import io
 import re
 import shutil
 import subprocess
-import sys
-from unittest import mock
 
 import pytest
 
@@ -96,25 +94,14 @@ def test_commands_of_all_pages_are_understood(page):
 
 
 def understood(step: shown.Step) -> None:
-    import tyro
-
-    from plato.cli.main import _commands
+    from plato.cli.main import parsed
 
     words = step.text.replace("…", "").split()[1:]
     out = io.StringIO()
     code = None
-    with (
-        contextlib.redirect_stderr(out),
-        contextlib.redirect_stdout(out),
-        mock.patch.object(sys, "argv", ["plato", *words]),
-    ):
+    with contextlib.redirect_stderr(out), contextlib.redirect_stdout(out):
         try:
-            tyro.cli(
-                _commands(words),
-                prog="plato",
-                args=words,
-                config=(tyro.conf.OmitArgPrefixes,),
-            )
+            parsed(words)
         except SystemExit as end:
             code = end.code
     assert not code, f"{step.place}: {step.text}\n{out.getvalue()}"

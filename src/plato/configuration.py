@@ -8,7 +8,9 @@ import dataclasses
 import numbers
 import tomllib
 import types
+from bisect import bisect
 from collections.abc import Mapping
+from math import isqrt
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -199,3 +201,17 @@ def real_number(
     if most < _LARGEST[float]:
         bounds += f" and at most {most:g}"
     raise PlatoError(f"{name} must be {bounds}, not {value}.")
+
+
+def divisor(name: str, value: int, of: int, what: str) -> None:
+    """Refuses what does not divide a number of things, and names what does."""
+    if of % value == 0:
+        return
+    small = [number for number in range(1, isqrt(of) + 1) if of % number == 0]
+    every = sorted({*small, *(of // number for number in small)})
+    nearest = bisect(every, value)
+    near = " or ".join(map(str, every[nearest - 1 : nearest + 1]))
+    raise PlatoError(
+        f"{name}={value} does not divide the {of} {what}; choose a divisor, such as "
+        f"{near}."
+    )

@@ -1,15 +1,24 @@
 """The command line as a person meets it: output, exit codes, errors in one sentence."""
 
+import ast
+import inspect
 import json
 import os
+import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from command_line import refused, start_plato
+from plato.cli.commands import Train
+from plato.cli.main import COMMANDS
 from plato.domains.setups import load_setup, setup_names, setup_toml
+from plato.learners.budget import Budget
+from plato.learners.config import METHODS, CommonSettings
 
 ONCE = ("--setup", "wildfire-2x3-S0", "--episodes", 1)
 RECORDINGS = sorted((Path(__file__).parents[1] / "conformance").glob("*.json.gz"))
@@ -31,6 +40,39 @@ def test_version(plato):
     import plato as package
 
     assert plato("--version").stdout.strip() == f"plato {package.__version__}"
+
+
+def test_a_wrong_command_line_is_sent_to_the_help_that_has_it(plato):
+    for line, page in (
+        (["train", "--adam-epsilo", 1], "plato train --help"),
+        (["train", "--method", "dicg", "--pat", 1], "train --method dicg --help"),
+        (["evaluate", "--seeds", 1], "plato evaluate --help"),
+        (["trian"], "plato --help"),
+        ([], "plato --help"),
+    ):
+        result = plato(*line)
+        assert result.returncode == 2
+        assert page in result.stderr, result.stderr
+        assert "Traceback" not in result.stderr
+
+
+FLAGS: list[type] = [Budget, CommonSettings, *COMMANDS.values()]
+FLAGS += [half for halves in METHODS.values() for half in halves]
+
+
+@pytest.mark.parametrize("kind", FLAGS, ids=lambda kind: kind.__name__)
+def test_every_flag_has_help(kind):
+    """Below each field that becomes a flag there is a line that says what it is."""
+    (found,) = ast.parse(inspect.getsource(kind)).body
+    body = cast(ast.ClassDef, found).body
+    for one, following in pairwise([*body, ast.Pass()]):
+        if not isinstance(one, ast.AnnAssign):
+            continue
+        name = ast.unparse(one.target)
+        if (kind, name) in {(Train, "networks"), (Train, "learning")}:
+            continue  # of these each field is a flag
+        helped = isinstance(following, ast.Expr) and ast.literal_eval(following.value)
+        assert helped, f"{kind.__name__}.{name} has no help"
 
 
 def test_a_process_has_its_streams_and_exit_codes(tmp_path):
@@ -203,6 +245,11 @@ def test_train_evaluates_and_summarises(plato, tmp_path):
     assert result.returncode == 0, result.stderr
     assert "plato seed 42" in result.stdout
     assert "plato seed 43" in result.stdout
+    # Into a pipe, too, it says how far it is.
+    how_far = (
+        r"\n4/4  \S+  ETA 0:00:00  \S+ steps/s  return \S+  entropy .*  KL .*  value"
+    )
+    assert re.search(how_far, result.stdout)
     run = tmp_path / "runs" / "wildfire-2x3-S3"
     assert "| wildfire-2x3-S3 | plato seed 43 |" in (run / "SUMMARY.md").read_text()
     assert "plato seed 43" in (run / "summary.html").read_text()
@@ -255,7 +302,8 @@ def test_wrong_trainings_are_refused(plato, tmp_path):
     refused(plato("train"), "--setup", "--config", "--resume")
     refused(plato("train", "--setup", "x"), "'x'")
     refused(plato("train", *SMALL, "--hidden", 0), "actor.hidden")
-    refused(plato("train", *SMALL, "--minibatches", 7), "minibatches=7", "divisor")
+    refused(plato("train", *SMALL, "--minibatches", 7), "minibatches=7", "5 or 8.")
+    refused(plato("train", *SMALL, "--minibatches", 99), "such as 40.")
     refused(plato("train", "--resume", "nothing"), "is not the folder of a run")
     refused(
         plato("evaluate", "--setup", "wildfire-2x3-S0", "--policy", "a.safetensors")

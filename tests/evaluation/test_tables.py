@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -13,12 +15,15 @@ from plato.domains.setups import load_setup
 from plato.errors import PlatoError
 from plato.evaluation.comparison import Comparison, compare
 from plato.evaluation.contestants import Contestant
+from plato.evaluation.evaluate import Evaluation
 from plato.evaluation.export import FIELDS, to_csv, to_json, to_marl_eval
+from plato.evaluation.fitting import fitting
 from plato.evaluation.layout import Column, Entry, Report, Row, Table, report
 from plato.evaluation.metrics import METRICS
 from plato.evaluation.protocols import Examiner, protocol
 from plato.evaluation.published import PaperCell, paper_cells
 from plato.evaluation.rendering import console_tables, latex, markdown
+from plato.evaluation.tables import evaluation_table
 from plato.runs.trainings import contestants_of
 
 SETUPS = [
@@ -275,3 +280,64 @@ def test_marl_eval_needs_matching_trainings(paper, transfer):
     uneven[key] = [first, replace(second, steps=second.steps[:-1])]
     with pytest.raises(PlatoError, match="same number of trainings"):
         to_marl_eval(comparison, uneven)
+
+
+LONG = "runs/wildfire-3x3-S3/checkpoints/wildfire-3x3-S3-seed43/000002.safetensors"
+
+
+@pytest.fixture(scope="module")
+def evaluations():
+    """Made up: every metric of two policies on two setups is about 50."""
+    random = np.random.default_rng(0)
+    return [
+        Evaluation(
+            setup,
+            policy,
+            "independent",
+            200,
+            {name: random.normal(50, 10, 50) for name in METRICS},
+        )
+        for setup in ("wildfire-2x3-S2", "wildfire-3x3-S3-transfer")
+        for policy in ("plato seed 42", LONG)
+    ]
+
+
+def shown_at(width: int, evaluations: Sequence[Evaluation]) -> list[str]:
+    out = Console(width=width, file=io.StringIO(), highlight=False)
+    out.print(evaluation_table(evaluations, width))
+    return out.file.getvalue().splitlines()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("width", [80, 88, 100, 120, 160])
+def test_an_evaluation_breaks_no_name_and_no_number(evaluations, width):
+    lines = shown_at(width, evaluations)
+    assert max(map(len, lines)) <= width
+    text = [line.strip() for line in lines]
+    for setup in ("wildfire-2x3-S2", "wildfire-3x3-S3-transfer"):
+        assert text.count(setup) == 1
+    numbers = len(METRICS) * (3 if width == 160 else 1)  # with ± and what follows
+    ours = [line.split() for line in text if line.startswith("plato seed 42 ")]
+    assert [len(words) for words in ours] == [3 + numbers] * 2
+    # What is too long for the first column stands above its numbers.
+    assert text.count(LONG) == 2
+    assert len(text[text.index(LONG) + 1].split()) == numbers
+
+
+def test_an_evaluation_has_parts_where_even_means_do_not_fit(evaluations):
+    lines = shown_at(48, evaluations[:1])
+    heads = [line.split() for line in lines if "return" in line or "burnouts" in line]
+    assert heads == [
+        ["return", "fight", "NOOP", "%"],
+        ["burnouts", "putouts", "ran", "dry"],
+    ]
+    assert sum(line.startswith("   plato seed 42 ") for line in lines) == 3
+
+
+def test_columns_stand_side_by_side_while_there_is_room():
+    assert fitting([5, 5, 5, 20, 5], 10) == [
+        range(2),
+        range(2, 3),
+        range(3, 4),
+        range(4, 5),
+    ]
+    assert fitting([5, 5], 10) == [range(2)]

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -72,18 +71,19 @@ def show_bounds(
 ) -> None:
     """A row for each setup, then a line for each formula and each mark."""
     from plato.domains.wildfire.bounds import FORMULAS
+    from plato.evaluation.fitting import table_in_parts
 
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for formula in FORMULAS.values():
-        table.add_column(f"{formula.side}\n{formula.label}", justify="right")
-    if optima is not None:
-        table.add_column("exact\noptimum", justify="right")
-    for setup, bounds in found:
-        cells = [_cell(bounds, name) for name in FORMULAS]
-        cells += [f"{optima[setup]:.2f}"] if optima is not None else []
-        table.add_row(Text(setup), *cells)
-    out.print(table)
+    labels = [
+        "",
+        *(f"{formula.side}\n{formula.label}" for formula in FORMULAS.values()),
+    ]
+    labels += ["exact\noptimum"] if optima is not None else []
+    rows = [
+        [Text(setup), *(Text(_cell(bounds, name)) for name in FORMULAS)]
+        + ([Text(f"{optima[setup]:.2f}")] if optima is not None else [])
+        for setup, bounds in found
+    ]
+    out.print(table_in_parts(labels, [rows], out.width))
     notes = {f"{f.side}, {f.label}": f.text for f in FORMULAS.values()}
     if any(bounds.unproved for _, bounds in found):
         notes[UNPROVED] = "claims more than is proved of single episodes"
@@ -92,8 +92,10 @@ def show_bounds(
             "a program too large, or not solved in time: it gives no more (a lower "
             "bound: no less) than this, so what is sound stays sound"
         )
+    below = Table.grid(padding=(0, 1))
     for name, text in notes.items():
-        out.print(Text(f"{name:20} {text}", style="dim"), soft_wrap=True)
+        below.add_row(name, text, style="dim")
+    out.print(below)
 
 
 def _cell(bounds: "WildfireBounds", name: str) -> str:

@@ -2,6 +2,7 @@
 
 import sys
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from typing import Annotated, Any
 
@@ -52,13 +53,7 @@ def main() -> None:
         print(f"plato {plato.__version__}")
         return
     try:
-        command = tyro.cli(
-            _commands(sys.argv[1:]),  # pyright: ignore[reportArgumentType]
-            prog="plato",
-            description=DESCRIPTION,
-            config=(tyro.conf.OmitArgPrefixes,),
-        )
-        code = command.run()
+        code = parsed(sys.argv[1:]).run()
         sys.stdout.flush()
     except PlatoError as error:
         report_error(error)
@@ -72,19 +67,42 @@ def main() -> None:
     sys.exit(code)
 
 
-def _commands(arguments: list[str]) -> Any:
-    """The union of all subcommands; what `train` takes depends on its --method."""
-    train = {"train": train_command(_method(arguments))}
+def parsed(arguments: list[str]) -> Any:
+    """The subcommand that a command line asks for, with its flags."""
+    name, *flags = arguments or [""]
+    method = _method(flags)
+    commands = COMMANDS | {"train": train_command(method)}
+    if name not in commands:
+        return _parsed(_any_of(commands), "plato", arguments, DESCRIPTION)
+    # By itself, so that who gets a flag wrong is sent to the help that has it.
+    called = f"plato {name}"
+    if commands[name] is not COMMANDS[name]:
+        called += f" --method {method}"
+    return _parsed(commands[name], called, flags)
+
+
+def _parsed(kind: Any, called: str, flags: list[str], about: str | None = None) -> Any:
+    return tyro.cli(
+        kind,
+        prog=called,
+        args=flags,
+        description=about,
+        config=(tyro.conf.OmitArgPrefixes,),
+    )
+
+
+def _any_of(commands: dict[str, type]) -> Any:
+    """The union of subcommands."""
     each = (
         Annotated[command, tyro.conf.subcommand(name)]
-        for name, command in (COMMANDS | train).items()
+        for name, command in commands.items()
     )
     return reduce(or_, each)
 
 
 def _method(arguments: list[str]) -> str:
-    """The method that the command line names, looked up before it is parsed."""
-    for given, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    """The method that `plato train` is given: what else it takes depends on it."""
+    for given, following in pairwise([*arguments, ""]):
         name, equals, value = given.partition("=")
         if name == "--method":
             return value if equals else following

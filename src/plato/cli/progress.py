@@ -1,71 +1,75 @@
-"""How a reproduction goes, as a live line."""
+"""How a reproduction goes, shown live."""
 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from plato.cli.live import Lines, clock, live_lines, speed
 from plato.experiments.cells import Cell
 from plato.experiments.listener import Listener
 from plato.experiments.store import Entry
 from plato.runs.train import Progress as Training
 
-GIVEN = 1_000_000
-"""A cell without a training counts as so many steps when time is told ahead."""
-
 
 @contextmanager
 def shown(cells: Sequence[Cell], out: Console) -> Iterator[Listener]:
-    """A listener that shows a bar for as long as the context lasts."""
-    work = {cell: cell.steps or GIVEN for cell in cells}
-    left, begun = dict(work), time.monotonic()
-    bar = Progress(
-        MofNCompleteColumn(),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[line]}"),
-        console=out,
-    )
-    task = bar.add_task("", total=len(cells), line="")
-    at_work: list[Cell] = []
+    """A listener that shows what it hears for as long as the context lasts."""
+    with live_lines(out, len(cells)) as lines:
+        told = Told(cells, lines, out)
+        yield Listener(told.begins, told.trains, told.done, told.says)
 
-    def begins(now: Sequence[Cell]) -> None:
-        at_work[:] = now
-        what = str(now[0]) if len(now) == 1 else f"{now[0].row.name}, {len(now)} cells"
-        bar.update(task, line=what)
 
-    def trains(training: Training) -> None:
-        what = str(at_work[0]) if len(at_work) == 1 else f"{at_work[0].row.name} × "
-        if len(at_work) > 1:
-            what += str(len(at_work))
-        share = training.update / training.updates
-        bar.update(
-            task,
-            line=f"{what}  {100 * share:.0f} %  {training.steps_per_second:,.0f} "
-            f"steps/s  return {training.mean_return}  {ahead(share)}",
+class Told:
+    """What of the work is done, and what of it is being done."""
+
+    def __init__(self, cells: Sequence[Cell], lines: Lines, out: Console) -> None:
+        # Time is told ahead by trainings alone: all else takes little of it.
+        self.work = {cell: cell.steps for cell in cells}
+        self.left = dict(self.work)
+        self.first_training: float | None = None
+        self.lines, self.out = lines, out
+        self.at_work: list[Cell] = []
+        self.share = 0.0
+        """How much is over of what is being done."""
+
+    def begins(self, now: Sequence[Cell]) -> None:
+        self.at_work, self.share = list(now), 0.0
+        if self.first_training is None and now[0].trained_on:
+            self.first_training = time.monotonic()
+        self._show()
+
+    def trains(self, training: Training) -> None:
+        self.share = training.update / training.updates
+        self._show(
+            f"  {speed(training)}",
+            f"  {100 * self.share:.0f} %  return {training.mean_return}",
         )
 
-    def ahead(share: float) -> str:
-        done = sum(work.values()) - sum(left.values())
-        done += share * sum(left.get(cell, 0) for cell in at_work)
-        if not done:
-            return ""
-        seconds = (time.monotonic() - begun) * (sum(work.values()) / done - 1)
-        return f"ETA {int(seconds) // 3600}:{int(seconds) // 60 % 60:02d} h"
-
-    def done(cell: Cell, entry: Entry) -> None:
-        left.pop(cell, None)
+    def done(self, cell: Cell, entry: Entry) -> None:
+        self.left.pop(cell, None)
+        self.at_work = [other for other in self.at_work if other != cell]
         first = next(iter(entry.data["episodes"].values()))["return"]
         mean = sum(map(sum, first)) / sum(map(len, first))
         took = sum(entry.data["seconds"].values())
-        bar.console.print(
-            f"{cell}: return {mean:.2f}, {took:.0f} s", highlight=False, soft_wrap=True
-        )
-        bar.update(task, advance=1)
+        self.says(f"{cell}: return {mean:.2f}, {took:.0f} s")
+        self._show()
 
-    def says(line: str) -> None:
-        bar.console.print(line, highlight=False, soft_wrap=True)
+    def says(self, line: str) -> None:
+        self.out.print(line, markup=False, soft_wrap=True)
 
-    with bar:
-        yield Listener(begins, trains, done, says)
+    def _show(self, pace: str = "", how: str = "") -> None:
+        what = str(self.at_work[0]) if self.at_work else ""
+        if len(self.at_work) > 1:
+            what = f"{self.at_work[0].row.name}, {len(self.at_work)} cells"
+        eta = f"ETA {clock(self._seconds_left())}"
+        self.lines.show(len(self.work) - len(self.left), eta + pace, what + how)
+
+    def _seconds_left(self) -> float:
+        whole, left = sum(self.work.values()), sum(self.left.values())
+        begun = sum(self.left.get(cell, 0) for cell in self.at_work)
+        done = whole - left + self.share * begun
+        if self.first_training is None or not done:
+            return float("nan")
+        return (time.monotonic() - self.first_training) * (whole / done - 1)

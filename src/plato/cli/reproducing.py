@@ -214,7 +214,7 @@ def _check_heuristics() -> int:
     out = console()
     with out.status("playing 12 setups x 3 policies x 50 episodes"):
         comparisons = list(compare_heuristics())
-    out.print(heuristics_table(comparisons))
+    out.print(heuristics_table(comparisons, out.width))
     agree = sum(comparison.agreements for comparison in comparisons)
     total = 2 * len(comparisons)
     out.print(f"{agree} of {total} numbers agree with the paper to two decimals.")

@@ -1,12 +1,17 @@
-"""What `plato train` shows: a live line of progress, then the evaluation."""
+"""What `plato train` shows: how far it is, then the evaluation."""
 
+import os
+import shlex
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 
+from plato.cli.live import Lines, clock, live_lines, speed
 from plato.evaluation.evaluate import Evaluation, evaluate
 from plato.evaluation.named import acting
 from plato.evaluation.tables import evaluation_table
@@ -23,7 +28,7 @@ SHOWN = {
     "epsilon": "epsilon {:.2f}".format,
     "value_loss": "value loss {:.3f}".format,
 }
-"""What else of a method's metrics the live line shows."""
+"""What else of a method's metrics is shown live."""
 
 
 def train_and_show(folder: RunFolder, out: Console) -> int:
@@ -31,28 +36,29 @@ def train_and_show(folder: RunFolder, out: Console) -> int:
     config = folder.config()
     learning = config.learning
     begun = time.monotonic()
-    out.print(
-        f"Training {len(config.runs)} run(s) of {described(learning)}; the first "
-        f"update compiles.",
-        soft_wrap=True,
-    )
-    with _bar(out) as bar:
-        task = bar.add_task("", total=learning.updates, line="compiling …")
-        finished = train(folder, lambda p: _show(bar, task, p))
-    if not finished:
+    with _ctrl_c_leaves(folder) as live:
         out.print(
-            f"Stopped, and saved. Continue with: plato train --resume {folder.path}",
-            soft_wrap=True,
+            f"Training {len(config.runs)} run(s) of {described(learning)}; the first "
+            f"update compiles."
         )
-        return INTERRUPTED
-    results = evaluate_runs(folder)
-    out.print(evaluation_table(results, out.width))
-    write_summary(folder, results)
+        lines = live.enter_context(live_lines(out, learning.updates))
+        lines.show(folder.updates_done(), "compiling …")
+        finished = train(folder, lambda progress: _show(lines, progress))
+        live.close()
+        if not finished:
+            print(f"Stopped, and saved. {_go_on(folder)}")
+            return INTERRUPTED
+        live.enter_context(out.status("playing the last policies"))
+        results = evaluate_runs(folder)
+        live.close()
+        out.print(evaluation_table(results, out.width))
+        write_summary(folder, results)
     seconds = time.monotonic() - begun
     out.print(
         f"{seconds:.0f} s in all. The run, its policies and summary.html: "
         f"{folder.path}",
         soft_wrap=True,
+        markup=False,
     )
     return 0
 
@@ -69,27 +75,41 @@ def evaluate_runs(folder: RunFolder) -> list[Evaluation]:
     return results
 
 
-def _bar(out: Console) -> Bar:
-    return Bar(
-        TextColumn("{task.completed}/{task.total}"),
-        BarColumn(bar_width=20),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[line]}"),
-        console=out,
+@contextmanager
+def _ctrl_c_leaves(folder: RunFolder) -> Iterator[ExitStack]:
+    """While nothing is there to be saved, Ctrl-C says how to go on, and that is all.
+
+    Nothing is waited for: a run may be killed at any moment, and compilers, which other
+    threads are in, would not let go for a minute. What is shown live must be on the
+    stack, so that it leaves the terminal as it was. Updates have a Ctrl-C of their own,
+    see `train`, and the second one comes here.
+    """
+    with ExitStack() as live:
+
+        def leave(*_: Any) -> None:
+            live.close()
+            print(f"Stopped. {_go_on(folder)}", flush=True)
+            os._exit(INTERRUPTED)
+
+        usual = signal.signal(signal.SIGINT, leave)
+        try:
+            yield live
+        finally:
+            signal.signal(signal.SIGINT, usual)
+
+
+def _go_on(folder: RunFolder) -> str:
+    return f"Continue with: plato train --resume {shlex.quote(str(folder.path))}"
+
+
+def _show(lines: Lines, progress: Progress) -> None:
+    metrics = [
+        form(float(np.mean(progress.metrics[name])))
+        for name, form in SHOWN.items()
+        if name in progress.metrics
+    ]
+    lines.show(
+        progress.update,
+        f"ETA {clock(progress.seconds_left)}  {speed(progress)}",
+        "  ".join([f"return {progress.mean_return}", *metrics]),
     )
-
-
-def _show(bar: Bar, task: object, progress: Progress) -> None:
-    mean = {name: float(np.mean(v)) for name, v in progress.metrics.items()}
-    left = progress.seconds_left
-    line = (
-        f"ETA {_clock(left)}  {progress.steps_per_second:,.0f} steps/s  "
-        f"return {progress.mean_return}  "
-    ) + "  ".join(SHOWN[name](mean[name]) for name in SHOWN if name in mean)
-    bar.update(task, completed=progress.update, line=line)  # pyright: ignore[reportArgumentType]
-
-
-def _clock(seconds: float) -> str:
-    if not np.isfinite(seconds):
-        return "–"
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

@@ -13,6 +13,7 @@ from plato.learners.config import MethodName
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from plato.cli.live import Lines
     from plato.tuning.study import Standing
 
 
@@ -47,6 +48,7 @@ class Tune:
 
     def run(self) -> int:
         set_up_jax()
+        from plato.cli.live import live_lines
         from plato.tuning.study import Plan, search
 
         if self.trials < 1 or self.together < 1:
@@ -57,14 +59,10 @@ class Tune:
         folder = self.out or Path("tuning") / self.method
         if self.address is not None and self.engine != "ray":
             raise PlatoError("--address is of a Ray cluster; add --engine ray.")
-        with self._scores() as scores:
+        with self._scores() as scores, live_lines(out, self.trials) as lines:
+            shown = Shown(out, lines, self.together)
             standing = search(
-                plan,
-                folder,
-                self.trials,
-                self.together,
-                lambda standing: _show(out, standing, self.trials),
-                scores,
+                plan, folder, self.trials, self.together, shown.report, scores
             )
         if not standing.found:
             raise PlatoError(f"{folder}: no trial came to a score.")
@@ -84,9 +82,27 @@ class Tune:
         return scores_of_cluster(self.address)
 
 
-def _show(out: "Console", standing: "Standing", trials: int) -> None:
-    last = ", ".join(f"{score:.1f}" for score in standing.last)
-    out.print(
-        f"{standing.done}/{trials}  best {standing.best:.1f}  just now {last}",
-        soft_wrap=True,
-    )
+class Shown:
+    """How a search goes, shown live, with a line for all trials that ended together."""
+
+    def __init__(self, out: "Console", lines: "Lines", together: int) -> None:
+        self.out, self.lines, self.together = out, lines, together
+        self.before: int | None = None
+        """Trials that were done when this began, and took none of its time."""
+
+    def report(self, standing: "Standing") -> None:
+        from plato.cli.live import clock
+
+        done = standing.done
+        left = max(self.lines.total - done, 0)
+        best = f"best {standing.best:.1f}" if standing.found else "best –"
+        if standing.last:
+            last = ", ".join(f"{score:.1f}" for score in standing.last)
+            line = f"{done}/{self.lines.total}  {best}  just now {last}"
+            self.out.print(line, soft_wrap=True)
+        if self.before is None:
+            self.before = done
+        here = done - self.before
+        each = self.lines.seconds / here if here else float("nan")
+        under_way = f"  {min(self.together, left)} trial(s) under way" if left else ""
+        self.lines.show(done, f"ETA {clock(left * each)}", best + under_way)

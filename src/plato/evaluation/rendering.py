@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from plato.evaluation.fitting import fitting
 from plato.evaluation.layout import Entry, Report, Row, Table
 from plato.pages.page import prose
 
@@ -171,15 +172,9 @@ def _fitting(table: Table, width: int) -> Iterator[Table]:
         + GAP
         for i, column in enumerate(table.columns)
     ]
-    width -= GAP  # the edges
-    begin = 0
-    while begin < len(widths):
-        end, used = begin + 1, first + widths[begin]
-        while end < len(widths) and used + widths[end] <= width:
-            used += widths[end]
-            end += 1
-        yield table.take([begin <= i < end for i in range(len(widths))])
-        begin = end
+    room = width - GAP - first  # the edges, and the names
+    for part in fitting(widths, room):
+        yield table.take([i in part for i in range(len(widths))])
 
 
 def _html_row(row: Row) -> str:

@@ -9,7 +9,7 @@ what these count in steps (memory, exploration) is stretched alike.
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from plato.configuration import real_number, whole_number
+from plato.configuration import divisor, real_number, whole_number
 from plato.errors import PlatoError
 from plato.learners.budget import Budget
 
@@ -44,6 +44,7 @@ class DicgLearning(Budget):
     max_norm: float = 10.0
     """Norm to which the policy's gradient is clipped."""
     adam_epsilon: float = 1e-5
+    """Adam's epsilon, added to what it divides by, which may be 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,11 +56,7 @@ class DicgLearning(Budget):
             real_number(name, getattr(self, name))
         for name in ("clip", "max_norm", "adam_epsilon"):
             real_number(name, getattr(self, name), above=True)
-        if self.games % self.minibatches:
-            raise PlatoError(
-                f"minibatches={self.minibatches} does not divide the {self.games} "
-                f"games of a rollout; choose a divisor."
-            )
+        divisor("minibatches", self.minibatches, self.games, "games of a rollout")
 
 
 @dataclass(frozen=True)
@@ -97,6 +94,7 @@ class DgnLearning(Budget):
     max_norm: float = 10.0
     """Norm to which the gradient is clipped."""
     rmsprop_epsilon: float = 1e-5
+    """RMSprop's epsilon, added to what it divides by, which may be 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -154,6 +152,7 @@ class MohitoLearning(Budget):
     max_norm: float = 1.0
     """Norm to which the gradient of each network is clipped."""
     adam_epsilon: float = 1e-8
+    """Adam's epsilon, added to what it divides by, which may be 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from plato.configuration import (
+    divisor,
     from_mapping,
     real_number,
     to_mapping,
@@ -64,6 +65,7 @@ class MappoConfig(Budget):
     max_norm: float = 1.0
     """Norm to which each network's gradient is clipped."""
     adam_epsilon: float = 1e-5
+    """Adam's epsilon, added to what it divides by, which may be 0."""
     restart: float = 0.0
     """Chance at every step, at the start, that a game is begun anew; it falls linearly
     to 0. Games that go downhill for good then do not crowd out their beginnings."""
@@ -274,11 +276,8 @@ def _check_choice(learning: MohitoLearning, networks: Networks) -> None:
 def _check_minibatches(learning: MappoConfig, networks: Networks) -> None:
     recurrent = isinstance(networks, ActorConfig) and networks.encoder == "lstm"
     batch = learning.games if recurrent else learning.games * learning.steps
-    if batch % learning.minibatches:
-        raise PlatoError(
-            f"minibatches={learning.minibatches} does not divide the {batch} "
-            f"{'games' if recurrent else 'steps'} of a rollout; choose a divisor."
-        )
+    of_what = "games" if recurrent else "steps"
+    divisor("minibatches", learning.minibatches, batch, f"{of_what} of a rollout")
 
 
 @dataclass(frozen=True)

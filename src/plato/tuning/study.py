@@ -76,6 +76,7 @@ def search(
 ) -> Standing:
     """Goes on with the study in a folder until it has so many finished trials.
 
+    Reports how it stands when it begins, and whenever trials have ended.
     Trials that were under way when a process was killed are run again. `run` does
     what `scores` does, elsewhere.
     """
@@ -87,6 +88,7 @@ def search(
     with held(folder, "searched"):
         study = _open(optuna, plan, setup, folder)
         standing = _standing(study, [])
+        report(standing)
         while (done := len(_finished(study))) < trials:
             # Seeded by what is known already, so that a search that was stopped and
             # one that was not propose alike.
