@@ -244,6 +244,39 @@ def test_what_the_baselines_page_says_of_mohito():
         assert said == [(setup, expected(number, setup)) for setup, _ in said]
 
 
+def test_what_mohito_reaches_and_what_not():
+    said = re.search(
+        r"They are better than Random with p < 0.01 on (.*?)\. On (.*?) they earn "
+        r"more, but trainings differ too much to be sure, and on (.*?) they earn no "
+        r"more than Random, where the paper's MOHITO and all other methods have the "
+        r"maximum\. Returns are at least the paper's on (.*?), nearly seven times as "
+        r"high on (.*?), and lower on (.*?)\. ",
+        prose("baselines.md"),
+    )
+    assert said
+    better, unsure, level, reached, seven, missed = map(named, said.groups())
+    there = [f"{grid}-{s}" for grid in ("2x3", "3x3") for s in suite.LEVELS]
+    tests = {
+        setup: crossed_test(trainings("MOHITO", setup), trainings("Random", setup))
+        for setup in there
+    }
+    more = [s for s in there if tests[s].difference > 0]
+    assert [s for s in more if tests[s].p < 0.01] == sorted(better)
+    assert [s for s in more if tests[s].p >= 0.01] == sorted(unsure)
+    assert [s for s in there if s not in more] == sorted(level)
+    paper = {
+        setup: paper_cells("native", "return", *setup.split("-"))["MOHITO"].mean
+        for setup in there
+    }
+    for setup in level:
+        others = [trainings(row, setup).mean() for row in ("PLATO", "DICG", "DGN")]
+        assert {*others, paper[setup]} == {optimum(setup)}
+    times = {setup: trainings("MOHITO", setup).mean() / paper[setup] for setup in there}
+    assert [s for s in there if times[s] >= 1] == sorted(reached)
+    assert [s for s in there if times[s] < 1] == sorted(missed)
+    assert [s for s in there if 6.5 < times[s] < 7] == seven
+
+
 def test_random_is_nearly_the_papers():
     within = []
     for entry in Store(RESULTS).entries():
