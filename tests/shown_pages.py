@@ -21,8 +21,10 @@ LEARNING = ("docs/tutorial.md", "docs/howto/domain.md")
 """Pages that learn something, with programs that run as long as they take to compile.
 Those of the others run for less time."""
 SMALL = "--updates 2 --games 8 --steps 8 --hidden 8 --minibatches 2"
+SHORTER = "--seeds 2 --updates 2 --games 4 --steps 4"
 FEW = "--methods NOOP Random --setup wildfire-2x3-S0 --only native"
 TRAIN = "plato train --setup"
+BASELINE = "plato train --method {} --setup wildfire-3x3-S3"
 ENTRY = f"{TRAIN} wildfire-2x3-S2 --setup wildfire-2x3-S3 --out runs/entry"
 SHORT = {
     # A training learns in minutes; two small updates go the same way.
@@ -30,6 +32,19 @@ SHORT = {
     f"{TRAIN} wildfire-2x3-S2": f"{TRAIN} wildfire-2x3-S2 {SMALL}",
     f"{TRAIN} mine.toml": f"{TRAIN} mine.toml {SMALL}",
     ENTRY: f"{ENTRY} {SMALL}",
+    f"{TRAIN} wildfire-3x3-S3 --seeds 2": (
+        f"{TRAIN} wildfire-3x3-S3 {SHORTER} --hidden 8 --minibatches 2"
+    ),
+    f"{BASELINE.format('dicg')} --seeds 2": (
+        f"{BASELINE.format('dicg')} {SHORTER} --minibatches 2 --epochs 1"
+    ),
+    f"{BASELINE.format('dgn')} --seeds 2": (
+        f"{BASELINE.format('dgn')} {SHORTER} --batch 4 --memory 99 --warm-up 16"
+    ),
+    f"{BASELINE.format('mohito')} --seeds 2": (
+        f"{BASELINE.format('mohito')} {SHORTER} --batch 4 --memory 99 --warm-up 16 "
+        f"--hidden 4 --layers 2"
+    ),
     # No browser is opened in a test.
     "plato replay optimal runs/wildfire-3x3-S3 --setup wildfire-3x3-S3 --open": (
         "plato replay optimal runs/wildfire-3x3-S3 --setup wildfire-3x3-S3"

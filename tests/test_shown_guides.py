@@ -7,7 +7,7 @@ from shown_pages import ROOT, Ran, run_pages, steps_of
 GUIDES = sorted((ROOT / "docs" / "howto").glob("*.md"))
 PAGES = (
     *(path.relative_to(ROOT).as_posix() for path in GUIDES),
-    *("docs/adapters.md", "docs/game.md"),
+    *("docs/adapters.md", "docs/baselines.md", "docs/game.md"),
 )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from plato.domains.wildfire.maps import (
     scattered_config,
     seen_at,
 )
+from plato.errors import PlatoError
 from plato.game import stack
 
 CONFIG = load_setup("wildfire-3x3-S3").config
@@ -91,20 +93,51 @@ def kinds_of_fires(config) -> set[tuple]:
     return {tuple(grid[y][x] for grid in grids) for y, x in config.fire_cells}
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(2, 9))
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, LARGEST**2 + 9))
 def test_scattered_maps_have_agents_that_reach_fires_of_the_setups_kinds(
     seed, agents, fires
 ):
     random = np.random.default_rng(seed)
     found = scattered_config(CONFIG, agents, fires, random)
-    assert 2 <= len(found.agent.agents) <= agents
-    assert 2 <= len(found.fire_cells) <= fires
+    assert min(2, agents) <= len(found.agent.agents) <= agents
+    assert min(2, fires) <= len(found.fire_cells) <= fires
     assert max(found.grid_height, found.grid_width) <= LARGEST
     assert kinds_of_fires(found) <= kinds_of_fires(CONFIG)
     for place, reach in zip(found.agent.agents, found.agent.attack_range, strict=True):
         far = np.abs(np.subtract(found.fire_cells, place)).max(axis=1)
         assert far.min() <= reach
     assert found.stochastic == CONFIG.stochastic
+
+
+def test_a_scattered_map_may_burn_all_over():
+    """Where more fires may be than a grid has cells."""
+    random, fires = np.random.default_rng(0), LARGEST**2
+    most = [scattered_config(CONFIG, 3, 10 * fires, random) for _ in range(100)]
+    assert max(len(found.fire_cells) for found in most) == fires
+
+
+def test_without_fires_there_is_nothing_to_scatter():
+    rewards = replace(CONFIG.reward, fire_rewards=((0.0,) * 3,) * 3)
+    fire = replace(CONFIG.fire, fire_types=((0,) * 3,) * 3, lit=((False,) * 3,) * 3)
+    none = replace(CONFIG, fire=fire, reward=rewards)
+    with pytest.raises(PlatoError, match=r"without fires .* fire\.fire_types"):
+        scattered_config(none, 3, 4, np.random.default_rng(0))
+
+
+def test_one_agent_may_be_scattered():
+    team = CONFIG.agent
+    alone = replace(
+        team,
+        agents=team.agents[:1],
+        fire_reduction_power=team.fire_reduction_power[:1],
+        attack_range=team.attack_range[:1],
+        initial_suppressant=team.initial_suppressants[:1],
+    )
+    config = replace(CONFIG, agent=alone)
+    games = stack([Wildfire.from_config(config, tasks=6)] * 8)
+    found = scattered(games, config, np.random.default_rng(0))
+    assert (np.asarray(found.rules.roster).sum(axis=1) == 1).all()
+    assert (np.asarray(found.rules.size) > 0).any(axis=1).all()
 
 
 def test_all_agents_may_have_the_same_suppressant_in_one_number():

@@ -72,6 +72,28 @@ def test_nobody_advises_on_scattered_maps():
         np.testing.assert_allclose(np.exp(one), np.exp(own), atol=1e-5)
 
 
+def test_of_every_setup_those_that_are_scattered_have_no_advice():
+    """Games come in blocks, by setups, and are counted within each of them: with six
+    of each, the fourth and the tenth are scattered, not every fourth of all."""
+    homes = [Wildfire.from_config(s.config, **ROOM._asdict()) for s in SETUPS]
+    random = np.random.default_rng(0)
+    blocks = [
+        scattered(stack([home] * 6), setup.config, random)
+        for home, setup in zip(homes, SETUPS, strict=True)
+    ]
+    at_home = [
+        (np.asarray(block.rules.size) == np.asarray(home.rules.size)).all(axis=1)
+        for home, block in zip(homes, blocks, strict=True)
+    ]
+    games = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *blocks)
+    seen = jax.vmap(lambda game: game.reset(jax.random.key(0))[1])(games)
+    files = [pretrained_file(name) for name in NAMES]
+    advisers = load_advisers(files, homes, scattered=True)
+    advice = advisers.advice(jax.tree.map(lambda leaf: jnp.stack([leaf] * 2), seen))
+    assert np.flatnonzero(~np.concatenate(at_home)).tolist() == [3, 9]
+    assert advice.given.tolist() == [np.concatenate(at_home).tolist()] * 2
+
+
 def test_what_was_not_advised_does_not_count():
     """A batch of four moments, of which the last had no advice."""
     config = MappoConfig(games=4, steps=1, minibatches=1, advisers=("pretrained",))

@@ -9,6 +9,7 @@ import numpy as np
 import optax
 import pytest
 
+import plato
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
@@ -302,6 +303,25 @@ def test_by_soft_choices_actors_come_to_take_what_critics_value(batch):
 
     assert (taken("soft") == 0).all()
     assert not (taken("hard") == 0).all()  # a choice among them has no slope
+
+
+def test_it_learns():
+    """By soft choices a short training is enough to leave chance behind."""
+    config = MohitoLearning(
+        games=16, steps=10, updates=30, batch=32, warm_up=800, choice="soft"
+    )
+    config = replace(config, epsilon_life=5000.0, target_every=1, target_rate=0.02)
+    config = replace(config, actor_rate=2e-3, critic_rate=4e-3)
+    name, network = "wildfire-3x3-S3", MohitoConfig(hidden=8, layers=2)
+    some = stack([Wildfire.from_config(load_setup(name).config)] * config.games)
+    create = partial(create_mohito, config, network, FEATURES, 3)
+    learner = jax.jit(create)(some, **KEYS)
+    step = jax.jit(partial(update_mohito, config))
+    for _ in range(config.updates):
+        learner, _ = step(some, learner, KEYS["key"], KEYS["game_key"])
+    played = plato.evaluate(learner.taught.networks.actors, name, episodes=200)
+    chance = plato.evaluate("random", name, episodes=200)
+    assert played.metrics["return"].mean() > chance.metrics["return"].mean() + 15
 
 
 def test_as_released_there_are_no_soft_choices():

@@ -18,8 +18,9 @@ import pytest
 
 import plato
 from plato.domains.setups import Rows, Setup
+from plato.domains.wildfire.maps import MORE_FIRES, MOVED, SCATTERED
 from plato.errors import PlatoError
-from plato.learners.config import Learning, MappoConfig, TrainConfig
+from plato.learners.config import FEWEST_GAMES, Learning, MappoConfig, TrainConfig
 from plato.learners.program import Program, grouped
 from plato.policies.checkpoint import load_actor, save_policy
 from plato.policies.config import ActorConfig
@@ -248,11 +249,50 @@ def test_scattered_games_have_room_for_more_fires_and_noise_of_their_own():
     program: Any = Program(replace(SMALL, maps="scattered"), loaded)
     (group,) = program.groups
     most = max(setup.rows.tasks for setup in loaded.values())
-    assert group.games.rules.size.shape[-1] == most + 2
+    assert group.games.rules.size.shape[-1] == most + MORE_FIRES
     _, metrics = program.advance(program.start(), 1)
     assert np.isfinite(program.in_order(metrics["policy_loss"])).all()
     with pytest.raises(PlatoError, match="noise='paper' is a record"):
         replace(SMALL, maps="scattered", noise="paper")
+
+
+def test_too_few_games_for_other_maps_are_refused():
+    """Of each setup; those of a fleet do not share theirs."""
+
+    def config(games: int, **changes: Any) -> TrainConfig:
+        few = replace(SMALL.learning, games=games, minibatches=1)
+        return replace(SMALL, learning=few, **changes)
+
+    three: Any = {"setups": tuple(f"wildfire-2x3-S{i}" for i in range(3))}
+    assert FEWEST_GAMES["moved"] == range(99)[MOVED][0] + 1
+    assert FEWEST_GAMES["scattered"] == range(99)[SCATTERED][0] + 1
+    for maps in ("moved", "scattered"):
+        fewest = FEWEST_GAMES[maps]
+        words = rf"games=\d+ are too few for maps='{maps}': none .* choose games="
+        config(fewest, maps=maps)
+        config(fewest, maps=maps, fleet=True, **three)
+        config(3 * fewest, maps=maps, **three)
+        for fleet in (False, True):
+            with pytest.raises(PlatoError, match=f"{words}{fewest} or more"):
+                config(fewest - 1, maps=maps, fleet=fleet)
+        with pytest.raises(PlatoError, match=f"{words}{3 * fewest} or more"):
+            config(3 * fewest - 3, maps=maps, **three)
+    config(1, maps="own")
+
+
+@pytest.mark.parametrize(("anywhere", "maps"), [(True, "moved"), (False, "own")])
+def test_runs_whose_maps_were_anywhere_can_be_read(tmp_path, anywhere, maps):
+    """As configurations were written before there were scattered maps."""
+    config = replace(SMALL, maps=maps)
+    folder = RunFolder.create(tmp_path / "run", config)
+    path = folder.path / "config.toml"
+    old = path.read_text().replace(f'maps = "{maps}"', f"anywhere = {anywhere}".lower())
+    assert "anywhere" in old
+    path.write_text(old)
+    assert folder.config() == config
+    for also in ({"anywhere": "north"}, {"anywhere": anywhere, "maps": maps}):
+        with pytest.raises(PlatoError, match="anywhere is not a known field"):
+            TrainConfig.from_mapping({"setups": ["wildfire-2x3-S3"]} | also)
 
 
 def test_games_that_are_moved_have_maps_of_their_own():

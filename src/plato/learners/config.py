@@ -111,6 +111,8 @@ Networks: TypeAlias = ActorConfig | DicgConfig | DgnConfig | MohitoConfig
 Learning: TypeAlias = MappoConfig | DicgLearning | DgnLearning | MohitoLearning
 MethodName: TypeAlias = Literal["plato", "dicg", "dgn", "mohito"]
 Maps: TypeAlias = Literal["own", "moved", "scattered"]
+FEWEST_GAMES: dict[Maps, int] = {"own": 1, "moved": 2, "scattered": 4}
+"""Of each setup: with fewer, none would have another map than its setup's own."""
 
 
 class MethodConfigs(NamedTuple):
@@ -206,6 +208,13 @@ class TrainConfig(TrainSettings):
                 f"games={self.learning.games} cannot be shared evenly by "
                 f"{len(self.setups)} setups; try a multiple of {len(self.setups)}."
             )
+        sharing = 1 if self.fleet else len(self.setups)
+        fewest = sharing * FEWEST_GAMES[self.maps]
+        if self.learning.games < fewest:
+            raise PlatoError(
+                f"games={self.learning.games} are too few for maps={self.maps!r}: none "
+                f"of a setup's would be {self.maps}; choose games={fewest} or more."
+            )
         if self.maps == "scattered" and self.noise == "paper":
             raise PlatoError(
                 "noise='paper' is a record of the agents and fires of each setup; on "
@@ -248,7 +257,7 @@ class TrainConfig(TrainSettings):
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> "TrainConfig":
         """Reads that back; what is left out is as its method has it by default."""
-        rest = dict(data)
+        rest = _as_named_today(data)
         method = rest.pop("method", "plato")
         if method not in METHODS:
             raise PlatoError(
@@ -262,6 +271,14 @@ class TrainConfig(TrainSettings):
             halves[name] = from_mapping(half, table, name)
         common = from_mapping(_Common, rest)
         return cls(**vars(common), **halves)
+
+
+def _as_named_today(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Reads what was written when maps were moved `anywhere`, or not at all."""
+    rest = dict(data)
+    if isinstance(rest.get("anywhere"), bool) and "maps" not in rest:
+        rest["maps"] = "moved" if rest.pop("anywhere") else "own"
+    return rest
 
 
 def _check_choice(learning: MohitoLearning, networks: Networks) -> None:

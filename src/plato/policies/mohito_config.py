@@ -19,9 +19,10 @@ class MohitoConfig:
     activation: Literal["relu", "leaky_relu"] = "relu"
     """Between layers: ReLU, as in the seed paper, or the code's LeakyReLU(0.1)."""
     as_released: bool = False
-    """Whether critics read the nodes that the released code reads: by the numbering
-    before teammates' nodes are left out, and of a batch laid end to end without
-    offsets, so that almost all values are those of its first graph."""
+    """Whether critics do as in the released code: read nodes by the numbering before
+    teammates' are left out; read a batch laid end to end without offsets, so that
+    almost all values are those of its first graph; and learn the mean reward of the
+    batch in place of each transition's own."""
 
     def __post_init__(self) -> None:
         for name, least in (("hidden", 1), ("layers", 2), ("heads", 1)):

@@ -22,6 +22,7 @@ from jaxtyping import Float
 
 from plato.domains.wildfire.config import WildfireConfig
 from plato.domains.wildfire.game import Wildfire
+from plato.errors import PlatoError
 from plato.game import Observation, how_many, stack
 
 ROOM = 6
@@ -72,9 +73,17 @@ def scattered_config(
     config: WildfireConfig, agents: int, fires: int, random: np.random.Generator
 ) -> WildfireConfig:
     """A configuration with at most so many agents and fires, each like one that there
-    was, anywhere on a grid that has room for them; all agents reach a fire."""
+    was, anywhere on a grid that has room for them; all agents reach a fire.
+
+    Of each there are at least two, unless there shall be at most one.
+    """
     there, team = config.fire_cells, config.agent
-    count, height, width = int(random.integers(2, fires, endpoint=True)), 0, 0
+    if not there:
+        raise PlatoError(
+            "A setup without fires has none to scatter; place one in fire.fire_types."
+        )
+    fires = min(fires, LARGEST**2)  # no grid has room for more
+    count, height, width = _at_most(fires, random), 0, 0
     while height * width < count:
         height, width = random.integers(2, LARGEST, size=2, endpoint=True).tolist()
     chosen = random.choice(height * width, size=count, replace=False)
@@ -89,7 +98,7 @@ def scattered_config(
             rows[y][x] = values[from_y][from_x]
         return tuple(map(tuple, rows))
 
-    who = random.integers(len(team.agents), size=random.integers(2, agents + 1))
+    who = random.integers(len(team.agents), size=_at_most(agents, random))
     places = [
         _within(
             team.attack_range[i], cells[random.integers(count)], (height, width), random
@@ -117,6 +126,11 @@ def scattered_config(
             config.reward, fire_rewards=grid(config.reward.fire_rewards, 0.0)
         ),
     )
+
+
+def _at_most(most: int, random: np.random.Generator) -> int:
+    """How many there are of something."""
+    return int(random.integers(min(2, most), most, endpoint=True))
 
 
 def _within(

@@ -1,0 +1,159 @@
+"""What pages say of the generalist that comes with PLATO: it is so, and beside whom.
+
+Its numbers are those of the table in docs/training.md, which a few episodes are held
+against; the specialists' are those of results/.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from plato.evaluation.evaluate import evaluate
+from plato.experiments import suite
+from plato.policies.pretrained import GENERALIST, pretrained_file
+from plato.tensors import read_header
+from said import COUNTS, named, optimum, prose, returns, text
+
+NATIVE = [setup.removeprefix("wildfire-") for setup in suite.NATIVE]
+PLAYED = 2000
+"""Episodes behind each number of the table."""
+
+
+def table() -> dict[str, tuple[float, float]]:
+    """Its return on every setup, and the share of the optimum, as printed."""
+    page = text("docs/training.md").partition("--policy pretrained:generalist`")[2]
+    lines = re.findall(r"^\| (\d×\d)( transfer)? \|(.*)\|$", page, re.MULTILINE)[:6]
+    return {
+        f"{grid.replace('×', 'x')}-{level}{away.replace(' ', '-')}": (
+            float(earned),
+            float(share),
+        )
+        for grid, away, cells in lines
+        for level, (earned, share) in zip(
+            suite.LEVELS, re.findall(r"(\S+) \((\S+) %\)", cells), strict=True
+        )
+    }
+
+
+UNSEEN = [setup for setup in table() if setup not in NATIVE]
+
+
+def said(pattern: str, page: str = "training.md") -> tuple[str, ...]:
+    found = re.search(pattern, prose(page))
+    assert found, pattern
+    return found.groups()
+
+
+def trained(row: str, setup: str) -> list[list[float]]:
+    """What a row's trainings earn on a setup: a list for each grid they come from."""
+    return [
+        list(own.values())
+        for (protocol, name, home, where), own in returns().items()
+        if home and (protocol, name, where) == ("field", row, setup)
+    ]
+
+
+def in_the_mean(row: str, setup: str) -> float:
+    """From the grid that carries over best."""
+    return float(max(map(np.mean, trained(row, setup))))
+
+
+def ahead(row: str) -> list[str]:
+    """Where its specialists are ahead of the generalist in the mean."""
+    found = [s for s in UNSEEN if in_the_mean(row, s) > table()[s][0]]
+    return [setup.removesuffix("-transfer") for setup in found]
+
+
+def test_the_table_is_of_24_setups_with_its_shares():
+    assert len(table()) == 24
+    assert set(NATIVE) < set(table())
+    for setup, (earned, share) in table().items():
+        rounded = 0.051 + 100 * 0.005 / optimum(setup)  # both of them are
+        assert 100 * earned / optimum(setup) == pytest.approx(share, abs=rounded)
+
+
+@pytest.mark.parametrize(
+    "setup", ["2x3-S1", "4x4-S1", "4x4-S3-transfer", "5x5-S0-transfer"]
+)
+def test_it_earns_what_is_printed(setup: str):
+    played = evaluate(f"pretrained:{GENERALIST}", f"wildfire-{setup}", episodes=400)
+    earned = played.metrics["return"]
+    error = earned.std(ddof=1) * (1 / len(earned) + 1 / PLAYED) ** 0.5
+    assert earned.mean() == pytest.approx(table()[setup][0], abs=4 * error)
+
+
+def test_the_file_was_chosen_by_what_is_printed():
+    """Its score is the mean share on the native setups, in other episodes."""
+    chosen = read_header(pretrained_file(GENERALIST))["about"]["chosen"]
+    printed = np.mean([table()[setup][1] for setup in NATIVE])
+    assert 100 * chosen["score"] == pytest.approx(printed, abs=0.5)
+
+
+def test_what_it_earns_at_home():
+    least, most, but = said(
+        r"At home it earns at least (\d+) % of what the \[specialists\]\(results\.md\) "
+        r"earn in the mean of five trainings, and at least (\d+) % on all setups but "
+        r"(.*?)\. "
+    )
+    parts = {s: 100 * table()[s][0] / in_the_mean("PLATO", s) for s in NATIVE}
+    assert min(parts.values()) >= int(least)
+    below = [setup for setup, part in parts.items() if part < int(most)]
+    assert below == sorted(named(but))
+
+
+def test_on_how_many_unseen_setups_it_is_ahead_of_the_specialists():
+    count, *far, setup = said(
+        r"it is ahead of PLATO's specialists on (\w+) of twelve setups: .*? Often it "
+        r"is by far \((\S+) against (\S+) on (\S+ S\d)\)"
+    )
+    behind = ahead("PLATO")
+    assert len(UNSEEN) == 12
+    assert COUNTS[12 - len(behind)] == count
+    assert compared(named(setup), 1) == [tuple(far)]
+    # Where it is not, if anywhere.
+    found = re.findall(r"and it is not on (.*?) \((.*?)\)", prose("training.md"))
+    for places, numbers in found:
+        own, theirs = (part.split(" and ") for part in numbers.split(" against "))
+        assert behind == named(places)
+        assert compared(behind, 2) == list(zip(own, theirs, strict=True))
+    assert len(found) == bool(behind)
+
+
+def compared(setups: list[str], digits: int) -> list[tuple[str, str]]:
+    """What it earns on setups it has not seen, and PLATO's specialists in the mean."""
+    return [
+        (f"{table()[s][0]:.{digits}f}", f"{in_the_mean('PLATO', s):.{digits}f}")
+        for s in (f"{setup}-transfer" for setup in setups)
+    ]
+
+
+def test_who_is_ahead_of_it():
+    count, means = said(
+        r"Single trainings are ahead of it on (\w+) of twelve\. (.*?) What it has not "
+        r"learned"
+    )
+    best = {s: max(map(max, trained("PLATO", s))) for s in UNSEEN}
+    assert COUNTS[sum(best[s] > table()[s][0] for s in UNSEEN)] == count
+    rows = re.findall(r"(DICG|DGN|MOHITO) on (.*?) \((.*?)\)", means)
+    said_of = {
+        row: (named(places), earned.split(" and ")) for row, places, earned in rows
+    }
+    for row in ("DICG", "DGN", "MOHITO"):
+        earned = [f"{in_the_mean(row, f'{s}-transfer'):.2f}" for s in ahead(row)]
+        assert (ahead(row), earned) == said_of.get(row, ([], []))
+    forms = {row.name for part in ("ablation", "switches") for row in suite.ROWS[part]}
+    found = {setup for row in forms - {"PLATO"} for setup in ahead(row)}
+    assert sorted(found) == named(means.partition("other forms of PLATO on")[2])
+
+
+def test_what_the_readme_says_of_it():
+    share, count = said(
+        r"`pretrained:generalist` earns (\S+) % of the optimum on average over the 12 "
+        r"setups, and on (\w+) of twelve setups with maps that no policy has seen more "
+        r"than PLATO's specialists do in the mean",
+        "../README.md",
+    )
+    mean = 100 * np.mean([table()[s][0] / optimum(s) for s in NATIVE])
+    assert f"{mean:.{len(share.partition('.')[2])}f}" == share
+    assert COUNTS[12 - len(ahead("PLATO"))] == count
