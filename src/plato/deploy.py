@@ -194,14 +194,15 @@ class DeployedPolicy:
         """The fields of an observation, everything seen by everyone, checked."""
         actions = self.actor.actions
         features = self.actor.noop.shape[0] - (actions if actions > 1 else 0)
-        agents = _checked(checked_rows, "agents", agents, self.actor.agent_features)
-        tasks = _checked(checked_rows, "tasks", tasks, features)
-        team, everything = len(agents), len(tasks)
+        known = self.actor.agent_features
+        team_rows: np.ndarray = _checked(checked_rows, "agents", agents, known)
+        task_rows: np.ndarray = _checked(checked_rows, "tasks", tasks, features)
+        team, everything = len(team_rows), len(task_rows)
         return {
-            "agents": agents,
+            "agents": team_rows,
             "roster": np.ones(team, bool),
             "present": np.ones(team, bool),
-            "tasks": tasks,
+            "tasks": task_rows,
             "exists": np.ones(everything, bool),
             "public": self.public,
             "sees_agents": np.ones((team, team), bool),
