@@ -285,6 +285,31 @@ def test_commands_on_a_store(plato, found, tmp_path, monkeypatch):
     assert "There is no row 'QMIX'" in result.stderr
 
 
+def test_what_is_not_whole_is_no_traceback(plato, tmp_path):
+    """Nor a count below none: what seekers refuse is not counted, either."""
+    store = Store(tmp_path / "store")
+    cells = suite.cells(
+        ("given",),
+        suite.protocols(["paper"]),
+        methods=["NOOP", "Random", "Weakest"],
+        setups=["wildfire-2x3-S0"],
+    )
+    for cell, wrong in zip(cells, ("cell", "seconds", ""), strict=True):
+        made = entry(cell, 1.0)
+        if wrong == "cell":
+            del made.data["cell"]["protocol"]
+        elif wrong:
+            del made.data[wrong]
+        store.add(cell, made)
+    stray = replace(cells[0], plays=("wildfire-2x3-S1", "wildfire-2x3-S2"))
+    store.add(stray, entry(stray, 1.0))
+    result = plato("report", "--store", "store", "--format", "markdown")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("A result could not be read; it is in") == 2
+    assert "1 results in the store are of other settings" in result.stdout
+    assert "1 of " in result.stdout
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [

@@ -255,7 +255,8 @@ class Report:
         )
         with out.status("reading"):
             found = done(store, cells)
-            others = len(list(store.entries())) - len(found)
+            shown = {one.entry.fingerprint for one in found}
+            others = sum(entry.fingerprint not in shown for entry in store.entries())
         _tell_damaged(store, out)
         if not found:
             raise PlatoError(
