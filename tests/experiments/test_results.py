@@ -41,12 +41,22 @@ def test_every_cell_can_be_read():
     store = Store(RESULTS)
     entries = list(store.entries())
     assert not store.damaged
-    for entry in entries:
+    assert not store.changed
+    files = sorted((RESULTS / "cells").rglob("*.gz"))
+    for path, entry in zip(files, entries, strict=True):
+        assert path.name.endswith(f"-{entry.fingerprint}.json.gz")
         cell, protocol = entry.data["cell"], entry.data["cell"]["protocol"]
         first, last = protocol["seeds"]
         for setup in cell["plays"]:
             for rows in entry.data["episodes"][setup].values():
                 assert {len(row) for row in rows} == {last + 1 - first}
+
+
+def test_every_cell_says_what_its_setups_were():
+    """Else nobody would notice that one of them has been edited since."""
+    for entry in Store(RESULTS).entries():
+        cell = entry.data["cell"]
+        assert set(entry.data["setups"]) == {*cell["trained_on"], *cell["plays"]}
 
 
 def test_tables_in_the_docs_are_those_of_the_report():
