@@ -2,15 +2,18 @@
 
 import logging
 import math
+import socket
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
 from small_cells import given, trained
 
+from plato import cluster as door
 from plato.errors import PlatoError
 from plato.experiments import cluster as module
 from plato.experiments.cluster import Cluster
@@ -24,6 +27,60 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_a_cluster_that_is_not_there(tmp_path):
     with pytest.raises(PlatoError, match="There is no Ray cluster at 127"):
         Cluster("127.0.0.1:1").run([given()], Store(tmp_path), Listener())
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """The address of a server that says one thing to everybody, and no more."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        guests = []
+
+        def serve() -> None:
+            with suppress(OSError):  # it was closed
+                while True:
+                    guest, _ = server.accept()
+                    guest.sendall(answer)
+                    guests.append(guest)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+        for guest in guests:
+            guest.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [(b"", "timed out"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is not Ray")],
+)
+def test_something_else_than_a_cluster_answers(tmp_path, monkeypatch, answer, words):
+    """Ray itself would try for minutes."""
+    monkeypatch.setattr(door, "KNOCK", 0.3)
+    with answering(answer) as address, pytest.raises(PlatoError) as raised:
+        Cluster(address).run([given()], Store(tmp_path), Listener())
+    assert f"There is no Ray cluster at {address} (" in str(raised.value)
+    assert words in str(raised.value)
+
+
+def test_a_cluster_that_lets_nobody_in(tmp_path, monkeypatch):
+    over = threading.Event()
+    monkeypatch.setattr(door, "WELCOME", 0.2)
+    monkeypatch.setattr(ray, "init", lambda **_: over.wait(60))
+    with (
+        answering(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])) as address,
+        pytest.raises(PlatoError, match="it has let nobody in for 0 seconds"),
+    ):
+        Cluster(address).run([given()], Store(tmp_path), Listener())
+    over.set()
+
+
+def test_what_ray_says_when_it_cannot_connect(tmp_path, monkeypatch):
+    def refuse(**_):
+        raise ConnectionError("some trace\nversions differ")
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with pytest.raises(PlatoError, match=r"no Ray cluster at auto \(versions differ\)"):
+        Cluster("auto").run([given()], Store(tmp_path), Listener())
 
 
 def test_without_ray(monkeypatch, tmp_path):
@@ -96,6 +153,10 @@ def nodes() -> Iterator[Nodes]:
     yield Nodes(cluster, spare)
     ray.shutdown()
     cluster.shutdown()
+
+
+def test_a_real_cluster_answers_as_one(nodes):
+    door._knock(nodes.cluster.address)
 
 
 @pytest.mark.usefixtures("nodes")
