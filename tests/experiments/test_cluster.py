@@ -8,17 +8,23 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
-from small_cells import given, trained
+from small_cells import SETTINGS, given, trained
 
 from plato import cluster as door
 from plato.errors import PlatoError
+from plato.experiments import board
 from plato.experiments import cluster as module
+from plato.experiments.board import Board, News, progress
+from plato.experiments.cells import Row
 from plato.experiments.cluster import Cluster
 from plato.experiments.listener import Listener
 from plato.experiments.store import Entry, Store
+from plato.runs.train import Progress
 
 ray = pytest.importorskip("ray", reason="extra `cluster` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -101,11 +107,21 @@ class Immediately:
         return {"CPU": 3.0}
 
     def remote(self, **_):
-        return lambda task: self.Task()
+        return lambda what: self.Said() if what is Board else self.Task()
 
     class Task:
-        def remote(self, cell):
+        def remote(self, cell, board):
             return cell.seed
+
+    class Said:
+        """A board that nobody writes on."""
+
+        def remote(self):
+            return self
+
+        @property
+        def said(self):
+            return self
 
     def wait(self, running, timeout):
         self.most = max(self.most, len(running))
@@ -113,7 +129,9 @@ class Immediately:
             assert not free
         return running[:1], running[1:]
 
-    def get(self, seed):
+    def get(self, seed, timeout=None) -> Any:
+        if isinstance(seed, self.Said):
+            return {}
         cell = trained(seed)
         return Entry(cell.fingerprint, {"cell": cell.to_mapping()})
 
@@ -130,6 +148,95 @@ def test_only_some_cells_are_claimed_at_a_time(tmp_path, monkeypatch):
     assert heard == [seed for seed in range(30) if seed not in (3, 4)]
     with fake.store.claimed(cells) as free:
         assert free == [cells[4]]
+
+
+def test_a_worker_that_learned_from_others_is_not_believed(tmp_path, monkeypatch):
+    fake, store, said = Immediately(Store(tmp_path)), Store(tmp_path), []
+    monkeypatch.setattr(module, "connected", lambda address: nullcontext(fake))
+    monkeypatch.setattr(fake, "get", lambda *_, **__: Entry("another", {}))
+    monkeypatch.setattr(module, "News", lambda *_: Silence())
+    with pytest.raises(PlatoError, match="1 of 1 cells could not be done"):
+        Cluster().run([trained(42)], store, Listener(says=said.append))
+    assert "has other policies to learn from" in said[0]
+    assert not store.has(trained(42))
+
+
+class Silence:
+    board = None
+
+    def tell(self, asked):
+        pass
+
+
+def going(update: int, seconds_left: float = 5.0) -> Progress:
+    """A training of six updates."""
+    returns = np.asarray([10.0 * update])
+    return Progress(update, 6, 100.0, seconds_left, {"kl": np.zeros(1)}, returns)
+
+
+class OnBoard:
+    """Ray, as far as a board needs it."""
+
+    exceptions = ray.exceptions
+
+    def __init__(self) -> None:
+        self.written: dict[str, Progress | None] = {}
+        self.lost = False
+
+    def remote(self, **_):
+        return lambda what: SimpleNamespace(remote=lambda: self)
+
+    @property
+    def said(self):
+        return SimpleNamespace(remote=lambda: None)
+
+    def get(self, reference, timeout):
+        if self.lost:
+            raise ray.exceptions.GetTimeoutError
+        return self.written
+
+
+def test_news_are_of_what_runs(monkeypatch):
+    """Not of what waits for a worker; rows that are mixed are all named."""
+    monkeypatch.setattr(board, "PATIENCE", 0.0)
+    dgn, weakest = Row("DGN", SETTINGS), Row("Weakest", policy="weakest")
+    cells = [given(weakest), trained(42), trained(43), trained(42, dgn), trained(44)]
+    fake, heard, shares, said = OnBoard(), [], [], []
+    listener = Listener(
+        lambda now: heard.append([str(cell) for cell in now]),
+        lambda p: shares.append((p.update / p.updates, p.mean_return)),
+        says=said.append,
+    )
+    news = News(fake, listener)
+    news.tell(cells)
+    assert not heard
+    fake.written |= {str(cells[0]): None, str(cells[1]): None}
+    news.tell(cells)
+    assert heard == [[str(cells[1]), str(cells[0])]]  # what trains comes first
+    assert said == ["The cluster is at work on PLATO, Weakest."]
+    assert not shares
+    fake.written |= {str(cells[1]): going(3), str(cells[2]): None}
+    fake.written |= {str(cells[3]): going(6, math.nan)}
+    news.tell(cells[1:])
+    assert heard[1:] == [list(map(str, cells[1:4]))]
+    assert said[1:] == ["The cluster is at work on PLATO × 2, DGN."]
+    assert shares == [(0.5, "45.0")]  # half, nothing yet, and all of it
+    fake.lost = True
+    news.tell(cells[1:])
+    fake.lost = False
+    news.tell(cells[1:3])
+    assert len(heard) == 3
+    assert shares[1:] == [(0.25, "30.0")]
+    assert len(said) == 2
+
+
+def test_trainings_of_several_workers_are_told_as_one():
+    cells = [trained(42), trained(43)]
+    assert progress(cells, dict.fromkeys(map(str, cells))) is None
+    both = progress(cells, {str(cells[0]): going(2, 7.0), str(cells[1]): going(4, 3.0)})
+    assert both is not None
+    assert (both.update, both.updates) == (240, 480)
+    assert (both.steps_per_second, both.seconds_left) == (200.0, 7.0)
 
 
 class Nodes(NamedTuple):
@@ -167,7 +274,7 @@ def test_a_cell_that_cannot_be_done_does_not_harm_others(tmp_path):
         Cluster().run([bad, given()], store, Listener(says=said.append))
     assert store.has(given())
     assert not store.has(bad)
-    assert "no setup named 'wildfire-nowhere'" in said[0]
+    assert any("no setup named 'wildfire-nowhere'" in line for line in said)
 
 
 @pytest.mark.usefixtures("nodes")
@@ -191,7 +298,7 @@ def test_trials_are_tasks_too():
 def test_a_worker_is_lost_and_nothing_else(nodes, tmp_path):
     """The last of those on the cluster: the worker stays lost."""
     cells = [trained(seed) for seed in range(42, 45)]
-    store, heard = Store(tmp_path), []
+    store, heard, begun, shares = Store(tmp_path), [], [], []
 
     def hear(cell, entry):
         if not heard:
@@ -199,7 +306,15 @@ def test_a_worker_is_lost_and_nothing_else(nodes, tmp_path):
             nodes.cluster.remove_node(nodes.spare, allow_graceful=False)
         heard.append(cell)
 
-    Cluster().run(cells, store, Listener(done=hear))
+    listener = Listener(
+        begun.append, lambda p: shares.append(p.update / p.updates), hear
+    )
+    Cluster().run(cells, store, listener)
+    # Two workers: however many cells wait for one, no more than two run.
+    assert begun
+    assert max(map(len, begun)) <= 2
+    assert shares
+    assert all(0 < share <= 1 for share in shares)
     assert sorted(map(str, heard)) == sorted(map(str, cells))
     assert all(map(store.has, cells))
     # Asked again, nothing is left to do.
