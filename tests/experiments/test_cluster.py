@@ -279,20 +279,41 @@ def test_a_cell_that_cannot_be_done_does_not_harm_others(tmp_path):
 
 @pytest.mark.usefixtures("nodes")
 def test_trials_are_tasks_too():
+    """Those that are done are there, whatever becomes of the others."""
     import plato
     from plato.tuning.cluster import scores_of_cluster
     from plato.tuning.spaces import SPACES, Choice
+    from plato.tuning.trials import Ears
 
     middle = {
         name: of.sizes[0] if isinstance(of, Choice) else (of.low * of.high) ** 0.5
         for name, of in SPACES["dicg"].items()
     }
-    setup = plato.load_setup("wildfire-2x3-S3")
+    setup, heard = plato.load_setup("wildfire-2x3-S3"), []
+    trials = [middle, middle | {"nonsense": 1.0}, middle]
+    ears = Ears(lambda places, share: heard.append((places, share)))
+    budget = {"steps": 1200, "seed": 42, "validation": 2, "ears": ears}
     with scores_of_cluster(None) as scores:
-        found = scores("dicg", setup, [middle] * 2, steps=1200, seed=42, validation=2)
-    assert len(found) == 2
-    assert found[0] == found[1]
+        answers = iter(scores("dicg", setup, trials, **budget))
+        found = dict(next(answers) for _ in range(2))
+        with pytest.raises(PlatoError, match=r"1 of 3 trials could not .*nonsense"):
+            next(answers)
+    assert found.keys() == {0, 2}
+    assert found[0] == found[2]
     assert math.isfinite(found[0])
+    assert heard == [([0, 1, 2], 0.0)]
+
+
+def test_trials_ask_for_what_they_are_given_of_a_gpu(monkeypatch):
+    from plato.tuning import cluster as tuning
+
+    asked = []
+    fake = SimpleNamespace(
+        remote=lambda **options: asked.append(options) or (lambda f: f)
+    )
+    monkeypatch.setattr(tuning, "connected", lambda address: nullcontext(fake))
+    with tuning.scores_of_cluster("auto", 0.25):
+        assert asked == [{"max_retries": door.RETRIES, "num_gpus": 0.25}]
 
 
 def test_a_worker_is_lost_and_nothing_else(nodes, tmp_path):

@@ -1,19 +1,22 @@
 """`plato tune`: search a method's settings."""
 
-from collections.abc import Callable
+import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from plato.cli.clusters import check_cluster
 from plato.cli.console import console, set_up_jax
 from plato.errors import PlatoError
 from plato.learners.config import MethodName
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress as Bar
 
-    from plato.tuning.study import Standing
+    from plato.tuning.study import Run, Standing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,8 @@ class Tune:
     """Where trials are done: here, or as tasks of a Ray cluster (extra `cluster`)."""
     address: str | None = None
     """Of a Ray cluster; without it, one is started on this machine."""
+    gpus: float = 0.0
+    """With ray: what each trial is given of a GPU."""
 
     def run(self) -> int:
         set_up_jax()
@@ -55,16 +60,17 @@ class Tune:
         settings = asdict(self)
         plan = Plan(**{n: settings[n] for n in Plan.__dataclass_fields__})
         folder = self.out or Path("tuning") / self.method
-        if self.address is not None and self.engine != "ray":
-            raise PlatoError("--address is of a Ray cluster; add --engine ray.")
-        with self._scores() as scores:
+        check_cluster(self.engine, self.address, self.gpus, "trials")
+        with self._scores() as scores, _bar(out) as bar:
+            shown = _Shown(bar, self.trials)
             standing = search(
                 plan,
                 folder,
                 self.trials,
                 self.together,
-                lambda standing: _show(out, standing, self.trials),
+                shown.report,
                 scores,
+                shown.says,
             )
         if not standing.found:
             raise PlatoError(f"{folder}: no trial came to a score.")
@@ -76,17 +82,64 @@ class Tune:
         )
         return 0
 
-    def _scores(self) -> "AbstractContextManager[Callable[..., list[float]] | None]":
+    def _scores(self) -> "AbstractContextManager[Run | None]":
         if self.engine == "local":
             return nullcontext(None)
         from plato.tuning.cluster import scores_of_cluster
 
-        return scores_of_cluster(self.address)
+        return scores_of_cluster(self.address, self.gpus)
 
 
-def _show(out: "Console", standing: "Standing", trials: int) -> None:
-    last = ", ".join(f"{score:.1f}" for score in standing.last)
-    out.print(
-        f"{standing.done}/{trials}  best {standing.best:.1f}  just now {last}",
-        soft_wrap=True,
+def _bar(out: "Console") -> "Bar":
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    return Progress(
+        MofNCompleteColumn(),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[line]}"),
+        console=out,
     )
+
+
+class _Shown:
+    """A bar for the trials that run, and a line for each that has ended."""
+
+    def __init__(self, bar: "Bar", trials: int) -> None:
+        self.bar, self.trials = bar, trials
+        self.task = bar.add_task("", total=trials, line="")
+        self.begun = time.monotonic()
+        self.before: int | None = None
+        """Trials that an earlier search had done: they took no time in this one."""
+
+    def report(self, standing: "Standing") -> None:
+        if self.before is None:
+            self.before = standing.done - len(standing.last)
+        best = f"best {standing.best:.1f}" if standing.found else "best –"
+        if standing.last:
+            last = ", ".join(f"{score:.1f}" for score in standing.last)
+            self.says(f"{standing.done}/{self.trials}  {best}  just now {last}")
+        parts = (_running(standing), best, self._ahead(standing))
+        line = "  ".join(part for part in parts if part)
+        self.bar.update(self.task, completed=standing.done, line=line)
+
+    def says(self, line: str) -> None:
+        self.bar.console.print(line, markup=False, soft_wrap=True)
+
+    def _ahead(self, standing: "Standing") -> str:
+        begun = standing.share * len(standing.running)
+        here = standing.done - (self.before or 0) + begun
+        if not here:
+            return ""
+        left = (self.trials - standing.done - begun) / here
+        return f"ETA {timedelta(seconds=int((time.monotonic() - self.begun) * left))}"
+
+
+def _running(standing: "Standing") -> str:
+    """Which trials run, and how far they are."""
+    if not standing.running:
+        return ""
+    first, last = standing.running[0], standing.running[-1]
+    numbers = ", ".join(map(str, standing.running))
+    if last - first == len(standing.running) - 1 > 1:
+        numbers = f"{first}–{last}"
+    return f"trial(s) {numbers}: {100 * standing.share:.0f} %"
