@@ -68,7 +68,7 @@ ELSEWHERE = {
     "plato reproduce --engine ray --address 10.0.0.1:6379 --gpus 0.25": (
         "tests/experiments/test_cluster.py"
     ),
-    "plato tune --method dicg --engine ray --address 10.0.0.1:6379": (
+    "plato tune --method dicg --engine ray --address 10.0.0.1:6379 --gpus 0.25": (
         "tests/experiments/test_cluster.py"
     ),
 }

@@ -1,7 +1,9 @@
 """A Ray cluster, for whatever has independent tasks. Extra: cluster."""
 
 import logging
+import os
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,8 +14,14 @@ RETRIES = 3
 """Times that a task is begun anew after the worker that did it was lost."""
 KNOCK = 5.0
 """Seconds in which a cluster must answer."""
+WELCOME = 60.0
+"""Seconds in which it must have let us in."""
 PATIENCE = 1.0
 """Seconds to wait for news at a time, so that Ctrl-C is heard."""
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""How a client of HTTP/2, which Ray speaks, begins: with its settings, here none."""
+SETTINGS = 4
+"""What kind of frame the fourth byte of an answer must be."""
 
 
 @contextmanager
@@ -30,8 +38,8 @@ def connected(address: str | None) -> Iterator[Any]:
         _knock(address)
     if ours:
         try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+            _join(ray, address)
+        except (OSError, ValueError, RuntimeError) as error:
             raise _nobody(address or "this machine", error) from None
     try:
         yield ray
@@ -41,14 +49,55 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 def _knock(address: str) -> None:
-    """Refuses an address where nobody answers; Ray itself would try for minutes."""
+    """Refuses an address where nobody answers as Ray does; Ray itself would try for
+    minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         return  # `auto`, or something that Ray knows about
     try:
-        socket.create_connection((host, int(port)), timeout=KNOCK).close()
+        with socket.create_connection((host, int(port)), timeout=KNOCK) as door:
+            # Encrypted, it begins otherwise.
+            if not os.environ.get("RAY_USE_TLS"):
+                _greet(door)
     except (OSError, OverflowError) as error:
         raise _nobody(address, error) from None
+
+
+def _greet(door: socket.socket) -> None:
+    """Refuses whoever does not speak HTTP/2."""
+    door.sendall(HELLO)
+    answer = b""
+    while len(answer) < 4 and (more := door.recv(16)):
+        answer += more
+    if answer[3:4] != bytes([SETTINGS]):
+        raise ConnectionError("what answers there is not Ray")
+
+
+def _join(ray: Any, address: str | None) -> None:
+    """Connects; where a cluster should be there already, in a time that has an end."""
+
+    def connect() -> None:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+
+    if address is None:
+        connect()
+        return
+    failed: list[Exception] = []
+
+    def attempt() -> None:
+        try:
+            connect()
+        except Exception as error:
+            failed.append(error)
+
+    # Ray cannot be told to give up: a thread is left to it, and goes with the process.
+    waiting = threading.Thread(target=attempt, daemon=True)
+    waiting.start()
+    waiting.join(WELCOME)
+    if failed:
+        raise failed[0]
+    if waiting.is_alive():
+        raise TimeoutError(f"it has let nobody in for {WELCOME:.0f} seconds")
 
 
 def _nobody(address: str, error: Exception) -> PlatoError:

@@ -16,11 +16,9 @@ from compiling import AS_USERS_DO
 from plato.cli import live
 from plato.cli.live import Lines, clock, live_lines
 from plato.cli.progress import Told
-from plato.cli.tuning import Shown
 from plato.experiments import suite
 from plato.experiments.store import Entry
 from plato.runs.train import Progress
-from plato.tuning.study import Standing
 
 PACE = "ETA 1 day, 10:17:36  1,234,567,890 steps/s"
 NEWS = "return -1234.5  entropy 0.36  KL 0.0027  epsilon 0.90  value loss 12345.678"
@@ -164,18 +162,4 @@ def test_a_reproduction_tells_time_by_its_trainings():
     assert lines.pace == "ETA 0:05:00  12,346 steps/s"
     assert lines.news == f"{trained[0]}  50 %  return 3.0"
     told.begins(trained)
-    assert lines.news == "PLATO, 2 cells"
-
-
-def test_a_search_tells_time_by_what_it_did_itself(monkeypatch):
-    out, lines = Console(file=io.StringIO(), width=160), Lines(10)
-    monkeypatch.setattr(Lines, "seconds", 60.0)
-    shown = Shown(out, lines, together=3)
-    shown.report(Standing(4, 7.0, {"rate": 0.1}, []))
-    assert (lines.done, lines.pace) == (4, "ETA –")
-    assert lines.news == "best 7.0  3 trial(s) under way"
-    assert not printed(out)
-    shown.report(Standing(8, 9.0, {"rate": 0.2}, [1.0, 9.0, 2.0]))
-    assert printed(out) == "8/10  best 9.0  just now 1.0, 9.0, 2.0\n"
-    assert (lines.done, lines.pace) == (8, "ETA 0:00:30")
-    assert lines.news == "best 9.0  2 trial(s) under way"
+    assert lines.news == "PLATO × 2"

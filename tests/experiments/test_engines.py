@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from small_cells import AWAY, HOME, PAPER, SETTINGS, given, trained
 
 import plato
 from plato.domains.setups import load_setup
+from plato.errors import PlatoError
 from plato.evaluation.named import named_policy
 from plato.experiments import work
 from plato.experiments.cells import Cell, Row
@@ -20,6 +22,7 @@ from plato.experiments.engines import ThisMachine, engine
 from plato.experiments.listener import Listener
 from plato.experiments.store import Store
 from plato.experiments.work import do
+from plato.policies.pretrained import pretrained_file
 from plato.runs import train as loop
 
 CELLS = [trained(42), trained(43), trained(42, by=PAPER), given()]
@@ -160,6 +163,26 @@ def test_what_was_trained_together_is_not_trained_again(tmp_path, monkeypatch):
     took = found(store, cells[0])["seconds"]["training"]
     assert heard == pytest.approx([took] * 3, abs=0.02)
     assert not list(store.work.iterdir())
+
+
+def test_who_advises_stays_the_same_from_beginning_to_end(tmp_path):
+    """A training that is under way when its adviser is replaced is of neither."""
+    adviser, work = tmp_path / "adviser.safetensors", tmp_path / "work"
+    shutil.copy(pretrained_file(HOME), adviser)
+    learning = replace(SETTINGS.learning, advisers=(str(adviser),))
+    cell = trained(row=Row("PLATO", replace(SETTINGS, learning=learning)))
+    before, heard = cell.fingerprint, []
+
+    def replaced(progress):
+        shutil.copy(pretrained_file("wildfire-2x3-S1"), adviser)
+
+    with pytest.raises(PlatoError, match="learns from was replaced while it was"):
+        list(do([cell], work, replaced))
+    # What is left in the folder is finished, and not taken for what is asked for now.
+    ((_, entry),) = do([cell], work, lambda progress: heard.append(progress.update))
+    assert min(heard) == 1
+    assert entry.fingerprint == cell.fingerprint != before
+    assert set(entry.data["cell"]["advisers"]) == {HOME}
 
 
 def test_a_training_is_taken_for_the_cells_that_it_is_of():

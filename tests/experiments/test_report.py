@@ -87,7 +87,6 @@ def test_sections_show_what_the_store_holds(found):
         "Ablation",
         "Ablation tested",
         "Ablation, zero-shot: from 2×3 to 3×3",
-        "What each switch buys",
         "One policy for all: native setups",
         "One policy for all: 3x3 unseen, specialists of 2x3",
     ]
@@ -129,6 +128,23 @@ def test_sections_show_what_the_store_holds(found):
     p = 2 * stats.t.sf(20 / error, 2)
     assert row.entries[0].text == f"+20.00, {p:.0e}"
     assert row.entries[0].bold
+
+
+def test_one_row_alone_is_not_what_a_switch_buys(found):
+    for seed in (42, 43):
+        cell = trained(seed, Row("away removed", SETTINGS))
+        found.append(Done(cell, entry(cell, 40.0)))
+    titles = {protocol: _titles(found, protocol) for protocol in (FIELD, PAPER)}
+    assert "What each switch buys" in titles[FIELD]
+    assert "What each switch buys" not in titles[PAPER]
+    # Beside the paper's rows, one of ours is enough.
+    one = [o for o in found if o.cell.row.name == "PLATO" or not o.cell.trained_on]
+    assert "Ablation" in _titles(one, PAPER)
+    assert "Native setups" in _titles(one, PAPER)
+
+
+def _titles(found, protocol) -> list[str]:
+    return [section.title for section in sections(found, protocol)]
 
 
 def test_rows_say_how_few_trainings_a_setup_may_have(found):
@@ -228,7 +244,9 @@ def test_a_report_in_every_format(found, tmp_path):
     assert page.count("<img") == 3  # shares of the optimum, and curves by protocol
     markdown = (tmp_path / "markdown").read_text()
     assert "| PLATO (2) |" in markdown
-    assert "## What differs from the paper, and why" in markdown
+    differs = markdown.partition("## What differs from the paper, and why")[2]
+    for name in ("Trainings", "Suppressant", "Transfer maps"):
+        assert f"- **{name}.** " in differs
     latex = (tmp_path / "latex").read_text()
     assert latex.count(r"\begin{document}") == 1
     assert latex.count(r"\begin{table*}") == latex.count(r"\end{table*}") > 10
@@ -283,6 +301,31 @@ def test_commands_on_a_store(plato, found, tmp_path, monkeypatch):
     result = plato("reproduce", "--store", "s", *flags)
     assert result.returncode == 2
     assert "There is no row 'QMIX'" in result.stderr
+
+
+def test_what_is_not_whole_is_no_traceback(plato, tmp_path):
+    """Nor a count below none: what seekers refuse is not counted, either."""
+    store = Store(tmp_path / "store")
+    cells = suite.cells(
+        ("given",),
+        suite.protocols(["paper"]),
+        methods=["NOOP", "Random", "Weakest"],
+        setups=["wildfire-2x3-S0"],
+    )
+    for cell, wrong in zip(cells, ("cell", "seconds", ""), strict=True):
+        made = entry(cell, 1.0)
+        if wrong == "cell":
+            del made.data["cell"]["protocol"]
+        elif wrong:
+            del made.data[wrong]
+        store.add(cell, made)
+    stray = replace(cells[0], plays=("wildfire-2x3-S1", "wildfire-2x3-S2"))
+    store.add(stray, entry(stray, 1.0))
+    result = plato("report", "--store", "store", "--format", "markdown")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("A result could not be read; it is in") == 2
+    assert "1 results in the store are of other settings" in result.stdout
+    assert "1 of " in result.stdout
 
 
 @pytest.mark.parametrize(

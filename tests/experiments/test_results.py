@@ -2,8 +2,10 @@
 
 import re
 import sys
+from collections import defaultdict
 
 import numpy as np
+import pytest
 
 from plato.evaluation.published import paper_cells
 from plato.evaluation.significance import best_of, bonferroni, crossed_test
@@ -40,12 +42,22 @@ def test_every_cell_can_be_read():
     store = Store(RESULTS)
     entries = list(store.entries())
     assert not store.damaged
-    for entry in entries:
+    assert not store.changed
+    files = sorted((RESULTS / "cells").rglob("*.gz"))
+    for path, entry in zip(files, entries, strict=True):
+        assert path.name.endswith(f"-{entry.fingerprint}.json.gz")
         cell, protocol = entry.data["cell"], entry.data["cell"]["protocol"]
         first, last = protocol["seeds"]
         for setup in cell["plays"]:
             for rows in entry.data["episodes"][setup].values():
                 assert {len(row) for row in rows} == {last + 1 - first}
+
+
+def test_every_cell_says_what_its_setups_were():
+    """Else nobody would notice that one of them has been edited since."""
+    for entry in Store(RESULTS).entries():
+        cell = entry.data["cell"]
+        assert set(entry.data["setups"]) == {*cell["trained_on"], *cell["plays"]}
 
 
 def test_tables_in_the_docs_are_those_of_the_report():
@@ -275,6 +287,51 @@ def test_what_mohito_reaches_and_what_not():
     assert [s for s in there if times[s] >= 1] == sorted(reached)
     assert [s for s in there if times[s] < 1] == sorted(missed)
     assert [s for s in there if 6.5 < times[s] < 7] == seven
+
+
+@pytest.fixture(scope="module")
+def seconds() -> dict[tuple[str, str], dict[int, float]]:
+    """By protocol and row, and by seed: what all cells took."""
+    found = defaultdict(lambda: defaultdict(float))
+    for entry in Store(RESULTS).entries():
+        cell = entry.data["cell"]
+        took = sum(entry.data["seconds"].values())
+        found[cell["protocol"]["name"], cell["row"]][cell["seed"]] += took
+    return {place: dict(seeds) for place, seeds in found.items()}
+
+
+def test_what_the_page_says_it_took(seconds):
+    def table(head: str) -> list[list[str]]:
+        page = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
+        (found,) = re.findall(rf"^\| {head}.*\n\|-.*\n((?:\|.*\n)+)", page, re.M)
+        lines = found.replace(",", "").replace(" s |", " |").splitlines()
+        return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+
+    def process(protocol: str, row: str) -> float:
+        return sum(seconds[protocol, row].values())
+
+    *rows, total = table("five trainings on each setup, both protocols")
+    groups = [("PLATO",), ("mlp+dot",), ("lstm+add", "lstm+dot")]
+    bounds = []
+    for group, (_, number, processes, *said) in zip(groups, rows, strict=True):
+        times = [process(by, row) for row in group for by in ("field", "paper")]
+        bounds.append((max(times), sum(times)))
+        assert [f"{bound:.0f}" for bound in bounds[-1]] == said
+        assert (number, processes) == (f"{60 * len(times)}", f"{len(times)}")
+    least, most = (sum(column) for column in zip(*bounds, strict=True))
+    assert total[1:] == ["480", "8", f"{least:.0f}", f"{most:.0f}"]
+    page = prose("reproduction.md")
+    assert f"30 minutes at best ({least / 60:.1f})" in page
+    assert f"and {most / 60:.0f} at worst" in page
+    for by, whose in (("field", "the field's"), ("paper", "the paper's")):
+        one = sum(process(by, row) for group in groups for row in group)
+        assert re.search(rf"{one:,.0f} s by {whose}", page)
+    share, whole = table(r"\| PLATO \| DICG")
+    methods = ("PLATO", "DICG", "DGN", "MOHITO")
+    shares = [seconds["field", row][42] for row in methods]
+    assert share[1:] == [f"{s:.0f}" for s in (*shares, sum(shares))]
+    wholes = [process("field", row) for row in methods]
+    assert whole[1:] == [f"{s:.0f}" for s in (*wholes, sum(wholes))]
 
 
 def test_random_is_nearly_the_papers():

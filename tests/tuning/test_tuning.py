@@ -1,8 +1,11 @@
 """The search: the paper's spaces, trials side by side, and studies that go on."""
 
 import csv
+import io
 import math
 import sys
+import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rich.console import Console
 
+from plato.cli import live, tuning
 from plato.configuration import read_toml
 from plato.domains.setups import load_setup, write_setup
 from plato.errors import PlatoError
@@ -18,12 +23,14 @@ from plato.learners.baseline_configs import DicgLearning
 from plato.learners.config import METHODS, TrainConfig
 from plato.learners.program import Group
 from plato.policies.baseline_configs import DicgConfig
-from plato.tuning import study
+from plato.policies.rules import RulePolicy, noop
+from plato.tuning import study, trials
 from plato.tuning.spaces import SPACES, Choice, Range, configuration
-from plato.tuning.study import Plan, search
-from plato.tuning.trials import scores, shape
+from plato.tuning.study import Plan, Standing, search
+from plato.tuning.trials import Ears, scores, shape
 
 SETUP = "wildfire-2x3-S3"
+BUDGET = {"steps": 6 * 100 * 2, "seed": 3, "validation": 4}
 
 
 def middle(method) -> dict[str, float]:
@@ -93,19 +100,96 @@ def test_settings_as_data_are_the_settings():
             np.testing.assert_allclose(a, b, atol=1e-5)
 
 
-def test_trials_are_trained_and_scored():
+def test_trials_are_trained_and_scored(monkeypatch):
+    monkeypatch.setattr(trials, "REPORT_SECONDS", 0.0)
     trial = middle("dicg") | {"hidden": 64, "batch": 512, "rate": 1e-3}
     broken = trial | {"rate": 1e38}
+    heard = []
+    found = dict(
+        scores(
+            "dicg",
+            load_setup(SETUP),
+            [trial, broken],
+            **BUDGET,
+            ears=Ears(lambda places, share: heard.append((places, share))),
+        )
+    )
+    assert found.keys() == {0, 1}
+    assert math.isfinite(found[0])
+    assert math.isnan(found[1])
+    assert heard == [([0, 1], 0.0), ([0, 1], 0.5), ([0, 1], 1.0)]
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """A device that holds so many trainings in one program; what is tried, and said.
+
+    Policies are worth the place of their trials.
+    """
+    tried, said, made = [], [], []
+
+    def worth(policy, *_) -> float:
+        return next(float(place) for one, place in made if one is policy)
+
+    def of(size: int, beside_others: bool = True):
+        def train(self, members):
+            tried.append(list(members))
+            alone = threading.current_thread() is threading.main_thread()
+            if len(members) > size or not (alone or beside_others):
+                raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
+            made.extend((RulePolicy(noop), i) for i in members)
+            return [policy for policy, _ in made[-len(members) :]]
+
+        monkeypatch.setattr(trials._Trainings, "train", train)
+        monkeypatch.setattr(trials, "_score", worth)
+        return tried, said
+
+    return of
+
+
+def tell(said: list[str], many: int) -> dict[int, float]:
     found = scores(
         "dicg",
         load_setup(SETUP),
-        [trial, broken],
-        steps=6 * 100 * 2,
-        seed=3,
-        validation=4,
+        [middle("dicg")] * many,
+        **BUDGET,
+        ears=Ears(says=said.append),
     )
-    assert math.isfinite(found[0])
-    assert math.isnan(found[1])
+    return dict(found)
+
+
+def test_trials_that_do_not_fit_are_split_as_cells_are(memory):
+    tried, said = memory(2)
+    assert tell(said, 5) == {i: i for i in range(5)}
+    assert tried == [[0, 1, 2, 3, 4], [0, 1], [2, 3, 4], [2], [3, 4]]
+    assert len(said) == 2
+    assert said[0].startswith("5 trainings do not fit into this device's memory; they")
+
+
+def test_a_trial_may_need_the_device_for_itself(memory):
+    """What else runs is in its way, and then no more."""
+    tried, said = memory(1, beside_others=False)
+    assert tell(said, 1) == {0: 0.0}
+    assert tried == [[0], [0]]
+    assert not said
+
+
+def test_a_trial_that_fits_nowhere_has_no_score(memory):
+    tried, said = memory(0)
+    found = tell(said, 2)
+    assert all(map(math.isnan, found.values()))
+    assert len(tried) == 3
+    assert "hidden 64, batch 512" in said[1]
+    assert "does not fit into this device's memory" in said[1]
+
+
+def test_other_errors_of_trials_are_not_a_lack_of_memory(monkeypatch):
+    def broken(self, members):
+        raise jax.errors.JaxRuntimeError("INTERNAL: something else")
+
+    monkeypatch.setattr(trials._Trainings, "train", broken)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="something else"):
+        tell([], 2)
 
 
 @pytest.mark.parametrize("method", SPACES)
@@ -140,7 +224,9 @@ def asked(monkeypatch):
     def score(method, setup, found, **budget):
         assert (budget["steps"], budget["validation"]) == (2000 * 100, 15)
         trials.extend(found)
-        return [-abs(math.log10(one["rate"]) + 4) for one in found]
+        budget["ears"].trains(range(len(found)), 0.25)
+        for place, one in reversed(list(enumerate(found))):  # as they come
+            yield place, -abs(math.log10(one["rate"]) + 4)
 
     monkeypatch.setattr(study, "scores", score)
     return trials
@@ -188,9 +274,74 @@ def test_trials_that_were_killed_are_run_again(asked, tmp_path, monkeypatch):
     assert len(asked) == 4
 
 
+def test_trials_that_are_done_stay_done_when_others_fail(asked, tmp_path):
+    """A batch of three, of which the cluster does one."""
+    plan, lost = Plan(method="dicg"), []
+
+    def fail(method, setup, found, **budget):
+        lost.extend(found[:1] + found[2:])
+        yield 1, -7.0
+        raise PlatoError("2 of 3 trials could not be done")
+
+    with pytest.raises(PlatoError, match="2 of 3"):
+        search(plan, tmp_path, 3, together=3, run=fail)
+    assert "-7.0" in (tmp_path / "trials.csv").read_text()
+    assert (tmp_path / "best.toml").exists()
+    assert search(plan, tmp_path, 3, together=3).done == 3
+    assert asked == lost
+
+
+def test_a_search_says_what_runs_and_how_far_it_is(asked, tmp_path):
+    heard = []
+    search(Plan(method="dicg"), tmp_path, 3, together=2, report=heard.append)
+    assert [(s.done, s.running, s.share, len(s.last)) for s in heard] == [
+        (0, (0, 1), 0.25, 0),
+        (1, (0,), 0.25, 1),
+        (2, (), 0.0, 1),
+        (2, (2,), 0.25, 0),
+        (3, (), 0.0, 1),
+    ]
+    assert heard[3].best == max(s.last[0] for s in heard[:3] if s.last)
+
+
+def test_what_a_search_shows(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    out = Console(file=(written := io.StringIO()), width=120)
+    lines = live.Lines(10)
+    shown = tuning.Shown(out, lines)
+    shown.report(Standing(4, math.nan, {}, []))
+    assert (lines.done, lines.pace, lines.news) == (4, "ETA –", "best –")
+    now = 110.0
+    shown.report(Standing(4, math.nan, {}, [], (4, 5, 6, 7), 0.5))
+    # Half of four took 10 s: four are left of ten, beside what was there before.
+    assert (lines.pace, lines.news) == ("ETA 0:00:20", "best –  trial(s) 4–7: 50 %")
+    now = 130.0
+    shown.report(Standing(5, 8.25, {"rate": 1.0}, [8.25], (4, 6), 0.5))
+    assert (lines.pace, lines.news) == ("ETA 0:01:00", "best 8.2  trial(s) 4, 6: 50 %")
+    shown.report(Standing(10, 8.25, {"rate": 1.0}, [1.0]))
+    assert (lines.done, lines.pace, lines.news) == (10, "ETA 0:00:00", "best 8.2")
+    assert written.getvalue() == (
+        "5/10  best 8.2  just now 8.2\n10/10  best 8.2  just now 1.0\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"address": "auto"}, "--address is of a Ray cluster; add --engine ray"),
+        ({"gpus": 0.5}, "--gpus is for the trials of a cluster; add --engine ray"),
+        ({"gpus": -1.0, "engine": "ray"}, "--gpus must be 0 or more, not -1"),
+    ],
+)
+def test_what_tune_refuses(asked, words):
+    with pytest.raises(PlatoError, match=words):
+        tuning.Tune(**asked).run()
+
+
 def test_trials_that_break_down_count_and_are_not_the_best(tmp_path, monkeypatch):
     answers = iter([math.nan, -2.0, 0.0, -1.0])
-    monkeypatch.setattr(study, "scores", lambda *a, **k: [next(answers)])
+    monkeypatch.setattr(study, "scores", lambda *a, **k: [(0, next(answers))])
     standing = search(Plan(method="dgn"), tmp_path, 4, together=1)
     assert standing.done == 4
     assert standing.best == 0.0

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from plato.cli.live import Lines, clock, live_lines, speed
 from plato.experiments.cells import Cell
-from plato.experiments.listener import Listener
+from plato.experiments.listener import Listener, named
 from plato.experiments.store import Entry
 from plato.runs.train import Progress as Training
 
@@ -60,9 +60,7 @@ class Told:
         self.out.print(line, markup=False, soft_wrap=True)
 
     def _show(self, pace: str = "", how: str = "") -> None:
-        what = str(self.at_work[0]) if self.at_work else ""
-        if len(self.at_work) > 1:
-            what = f"{self.at_work[0].row.name}, {len(self.at_work)} cells"
+        what = named(self.at_work) if self.at_work else ""
         eta = f"ETA {clock(self._seconds_left())}"
         self.lines.show(len(self.work) - len(self.left), eta + pace, what + how)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from plato.cli.clusters import check_cluster
 from plato.cli.commands import Repeated
 from plato.cli.console import console, set_up_jax
 from plato.errors import PlatoError
@@ -90,12 +91,7 @@ class Reproduce:
         from plato.experiments import suite
 
         _check(self.seeds, self.part_of_training)
-        if self.engine != "ray" and self.address is not None:
-            raise PlatoError("--address is of a Ray cluster; add --engine ray.")
-        if self.engine != "ray" and self.gpus:
-            raise PlatoError("--gpus is for the cells of a cluster; add --engine ray.")
-        if not 0 <= self.gpus < float("inf"):
-            raise PlatoError(f"--gpus must be 0 or more, not {self.gpus:g}.")
+        check_cluster(self.engine, self.address, self.gpus, "cells")
         methods = [name for group in self.methods for name in group]
         found = suite.cells(
             PARTS[self.only],
@@ -257,7 +253,8 @@ class Report:
         )
         with out.status("reading"):
             found = done(store, cells)
-            others = len(list(store.entries())) - len(found)
+            shown = {one.entry.fingerprint for one in found}
+            others = sum(entry.fingerprint not in shown for entry in store.entries())
         _tell_damaged(store, out)
         if not found:
             raise PlatoError(

@@ -1,11 +1,11 @@
 """`plato tune`: search a method's settings."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from plato.cli.clusters import check_cluster
 from plato.cli.console import console, set_up_jax
 from plato.errors import PlatoError
 from plato.learners.config import MethodName
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from plato.cli.live import Lines
-    from plato.tuning.study import Standing
+    from plato.tuning.study import Run, Standing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +45,8 @@ class Tune:
     """Where trials are done: here, or as tasks of a Ray cluster (extra `cluster`)."""
     address: str | None = None
     """Of a Ray cluster; without it, one is started on this machine."""
+    gpus: float = 0.0
+    """With ray: what each trial is given of a GPU."""
 
     def run(self) -> int:
         set_up_jax()
@@ -57,12 +59,17 @@ class Tune:
         settings = asdict(self)
         plan = Plan(**{n: settings[n] for n in Plan.__dataclass_fields__})
         folder = self.out or Path("tuning") / self.method
-        if self.address is not None and self.engine != "ray":
-            raise PlatoError("--address is of a Ray cluster; add --engine ray.")
+        check_cluster(self.engine, self.address, self.gpus, "trials")
         with self._scores() as scores, live_lines(out, self.trials) as lines:
-            shown = Shown(out, lines, self.together)
+            shown = Shown(out, lines)
             standing = search(
-                plan, folder, self.trials, self.together, shown.report, scores
+                plan,
+                folder,
+                self.trials,
+                self.together,
+                shown.report,
+                scores,
+                shown.says,
             )
         if not standing.found:
             raise PlatoError(f"{folder}: no trial came to a score.")
@@ -74,35 +81,52 @@ class Tune:
         )
         return 0
 
-    def _scores(self) -> "AbstractContextManager[Callable[..., list[float]] | None]":
+    def _scores(self) -> "AbstractContextManager[Run | None]":
         if self.engine == "local":
             return nullcontext(None)
         from plato.tuning.cluster import scores_of_cluster
 
-        return scores_of_cluster(self.address)
+        return scores_of_cluster(self.address, self.gpus)
 
 
 class Shown:
-    """How a search goes, shown live, with a line for all trials that ended together."""
+    """How a search goes, shown live, with a line for each trial that has ended."""
 
-    def __init__(self, out: "Console", lines: "Lines", together: int) -> None:
-        self.out, self.lines, self.together = out, lines, together
+    def __init__(self, out: "Console", lines: "Lines") -> None:
+        self.out, self.lines = out, lines
         self.before: int | None = None
-        """Trials that were done when this began, and took none of its time."""
+        """Trials that an earlier search had done: they took no time in this one."""
 
     def report(self, standing: "Standing") -> None:
         from plato.cli.live import clock
 
-        done = standing.done
-        left = max(self.lines.total - done, 0)
+        if self.before is None:
+            self.before = standing.done - len(standing.last)
         best = f"best {standing.best:.1f}" if standing.found else "best –"
         if standing.last:
             last = ", ".join(f"{score:.1f}" for score in standing.last)
-            line = f"{done}/{self.lines.total}  {best}  just now {last}"
-            self.out.print(line, soft_wrap=True)
-        if self.before is None:
-            self.before = done
-        here = done - self.before
-        each = self.lines.seconds / here if here else float("nan")
-        under_way = f"  {min(self.together, left)} trial(s) under way" if left else ""
-        self.lines.show(done, f"ETA {clock(left * each)}", best + under_way)
+            self.says(f"{standing.done}/{self.lines.total}  {best}  just now {last}")
+        running = _running(standing)
+        news = f"{best}  {running}" if running else best
+        eta = f"ETA {clock(self._seconds_left(standing))}"
+        self.lines.show(standing.done, eta, news)
+
+    def says(self, line: str) -> None:
+        self.out.print(line, markup=False, soft_wrap=True)
+
+    def _seconds_left(self, standing: "Standing") -> float:
+        begun = standing.share * len(standing.running)
+        here = standing.done - (self.before or 0) + begun
+        left = self.lines.total - standing.done - begun
+        return self.lines.seconds * left / here if here else float("nan")
+
+
+def _running(standing: "Standing") -> str:
+    """Which trials run, and how far they are."""
+    if not standing.running:
+        return ""
+    first, last = standing.running[0], standing.running[-1]
+    numbers = ", ".join(map(str, standing.running))
+    if last - first == len(standing.running) - 1 > 1:
+        numbers = f"{first}–{last}"
+    return f"trial(s) {numbers}: {100 * standing.share:.0f} %"

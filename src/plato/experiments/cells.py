@@ -9,12 +9,16 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from plato.domains.setups import load_setup
+from plato.errors import PlatoError
 from plato.evaluation.protocols import Protocol
+from plato.learners.advice import adviser_files
 from plato.learners.baseline_configs import DgnLearning, MohitoLearning
 from plato.learners.config import RunName, TrainConfig, TrainSettings
+from plato.learners.predecessors import predecessor_files
 
 LATER = {
     "maps": "own",
@@ -95,19 +99,18 @@ class Cell:
             "seed": self.seed,
             "plays": list(self.plays),
             "protocol": protocol,
-            "training": self._training() if self.trained_on else None,
-        }
+        } | self._training()
 
     def _training(self) -> dict[str, Any]:
-        return _as_before(self.config().to_mapping())
+        if not self.trained_on:
+            return {"training": None}
+        config = self.config()
+        return {"training": _as_before(config.to_mapping())} | learned_from(config)
 
     @property
     def fingerprint(self) -> str:
-        """The same for cells that must give the same results; what rows are called
-        does not matter."""
-        known = self.to_mapping() | {"row": None}
-        text = json.dumps(known, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        """The same for cells that must give the same results."""
+        return fingerprint_of(self.to_mapping())
 
     @property
     def key(self) -> str:
@@ -138,9 +141,39 @@ def _as_before(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def fingerprint_of(cell: Mapping[str, Any]) -> str:
+    """Of a cell as a mapping; what rows are called does not matter."""
+    text = json.dumps({**cell, "row": None}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 def setup_digests(names: Iterable[str]) -> dict[str, str]:
     """What setups are, beyond their names."""
     return {name: load_setup(name).digest for name in names}
+
+
+def learned_from(config: TrainConfig) -> dict[str, dict[str, str]]:
+    """What the trained policies are that a training asks or begins with, beyond their
+    names; empty where there are none, as in the first results."""
+    if not config.advisers and not config.begin_with:
+        return {}
+    files: dict[str, Mapping[str, Path]] = {}
+    setups = {name: load_setup(name) for name in config.setups}
+    if config.advisers:
+        files["advisers"] = adviser_files(config.advisers, setups)
+    if config.begin_with:
+        files["predecessors"] = predecessor_files(config, setups)
+    return {
+        kind: {name: _file_digest(path) for name, path in own.items()}
+        for kind, own in files.items()
+    }
+
+
+def _file_digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise PlatoError(f"{path}: cannot be read ({error.strerror}).") from None
 
 
 def shortened(settings: TrainSettings, part: float) -> TrainSettings:

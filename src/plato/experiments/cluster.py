@@ -11,6 +11,7 @@ from typing import Any
 
 from plato.cluster import PATIENCE, RETRIES, connected, first_line
 from plato.errors import PlatoError
+from plato.experiments.board import News, writer
 from plato.experiments.cells import Cell
 from plato.experiments.listener import Listener
 from plato.experiments.store import Entry, Store
@@ -36,22 +37,22 @@ class Cluster:
         begun = 0
         with connected(self.address) as ray, ExitStack() as claims:
             task = ray.remote(max_retries=RETRIES, num_gpus=self.gpus)(done_elsewhere)
+            news = News(ray, listener)
             while waiting or running:
                 room = _most(ray) - len(running)
                 mine = list(islice(_claimed(waiting, store, claims), max(room, 0)))
-                running |= {task.remote(one.cell): one for one in mine}
+                running |= {task.remote(one.cell, news.board): one for one in mine}
                 begun += len(mine)
-                if mine:
-                    listener.begins([one.cell for one in running.values()])
                 if not running:
                     break  # others are doing all that is left
                 ready, _ = ray.wait(list(running), timeout=PATIENCE)
+                news.tell([one.cell for one in running.values()])
                 for reference in ready:
                     one = running.pop(reference)
                     with one.claim:
                         try:
-                            entry = ray.get(reference)
-                        except ray.exceptions.RayError as error:
+                            entry = _taken(ray, reference, one.cell)
+                        except (ray.exceptions.RayError, PlatoError) as error:
                             failed[one.cell] = first_line(error)
                             listener.says(f"{one.cell}: {failed[one.cell]}")
                             continue
@@ -73,6 +74,17 @@ class _Task:
     """Closing it lets go of the cell."""
 
 
+def _taken(ray: Any, reference: Any, cell: Cell) -> Entry:
+    """What came of a cell, if it is that of the one that was meant."""
+    entry = ray.get(reference)
+    if entry.fingerprint != cell.fingerprint:
+        raise PlatoError(
+            "The worker has other policies to learn from than this machine; give it "
+            "the same files."
+        )
+    return entry
+
+
 def _most(ray: Any) -> int:
     """How many cells to have under way: enough that no worker waits for one, and few
     enough that their claims, an open file each, are allowed."""
@@ -91,10 +103,11 @@ def _claimed(waiting: deque[Cell], store: Store, claims: ExitStack) -> Iterator[
             claim.close()
 
 
-def done_elsewhere(cell: Cell) -> Entry:
-    """The task: all of it happens in a folder of the worker's own."""
+def done_elsewhere(cell: Cell, board: Any = None) -> Entry:
+    """The task: all of it happens in a folder of the worker's own. How it goes is
+    written on a board."""
     from plato.experiments.work import do
 
     with tempfile.TemporaryDirectory(prefix="plato-") as folder:
-        ((_, entry),) = do([cell], Path(folder))
+        ((_, entry),) = do([cell], Path(folder), writer(board, cell))
         return entry

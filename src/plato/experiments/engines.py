@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import jax
@@ -11,6 +12,7 @@ from plato.experiments.chunks import halves, stacked
 from plato.experiments.listener import Listener
 from plato.experiments.store import Entry, Store
 from plato.experiments.work import do
+from plato.learners.fitting import fits, in_two
 
 EngineName: TypeAlias = Literal["auto", "local", "gpu", "ray"]
 
@@ -43,16 +45,9 @@ class ThisMachine:
                     # What is left may not be all pairs of setups and seeds any more.
                     first, *rest = stacked(mine)
                     chunks, mine = rest + chunks, first
-                try:
-                    self._do(mine, store, listener)
-                except jax.errors.JaxRuntimeError as error:
-                    if "RESOURCE_EXHAUSTED" not in str(error):
-                        raise
+                if not fits(partial(self._do, mine, store, listener)):
                     parts = halves(mine)
-                    listener.says(
-                        f"{len(mine)} trainings do not fit into this device's memory; "
-                        f"they go on in two parts."
-                    )
+                    listener.says(in_two(len(mine)))
                     chunks = [*parts, *chunks]
 
     def _do(self, cells: Sequence[Cell], store: Store, listener: Listener) -> None:

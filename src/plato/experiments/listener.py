@@ -1,5 +1,6 @@
 """Whoever wants to know how a reproduction goes."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,3 +17,11 @@ class Listener:
     trains: Callable[[Progress], None] = lambda progress: None
     done: Callable[[Cell, Entry], None] = lambda cell, entry: None
     says: Callable[[str], None] = lambda line: None
+
+
+def named(cells: Sequence[Cell]) -> str:
+    """Cells in a few words: a single one as it is called, others by their rows."""
+    if len(cells) == 1:
+        return str(cells[0])
+    rows = Counter(cell.row.name for cell in cells).items()
+    return ", ".join(f"{row} × {many}" if many > 1 else row for row, many in rows)

@@ -67,6 +67,25 @@ DIFFERENCES = (
         "all (`plato tune`).",
     ),
     (
+        "Trainings",
+        "The paper trains each method once on each setup. Rows here say how many "
+        "trainings they have; by the field's protocol, intervals and tests are over "
+        "these.",
+    ),
+    (
+        "Suppressant",
+        "In the paper's text agents start S3 with 2, 1 and 0 units. Its rows of NOOP, "
+        "Weakest and Strongest come out with 2 for each, so that is S3 here; what the "
+        "text has is `wildfire-3x3-S3-uneven`.",
+    ),
+    (
+        "Transfer maps",
+        "The paper does not print them. Those of the zero-shot tables are guesses in "
+        "the style of the native ones: only how many fires there are, and how many "
+        "large ones, follows from its tables. Zero-shot numbers of ours and of the "
+        "paper are thus not of the same maps.",
+    ),
+    (
         "Heuristics",
         "Weakest and Strongest look at a fire's place in the list rather than at the "
         "fire in the released code; tables here have the released ones, so that they "

@@ -61,8 +61,8 @@ def sections(found: Sequence[Done], protocol: Protocol) -> list[Section]:
         ),
         *_tested("Ablation tested", ablation),
         *_transfers(_renamed(specialists), protocol, "ablation", "ablation"),
-        forms := _native(
-            specialists, protocol, "switches", "What each switch buys", None
+        forms := _compared(
+            _native(specialists, protocol, "switches", "What each switch buys", None)
         ),
         *_tested("Each form tested", forms),
         *_generalist(own, protocol),
@@ -82,6 +82,14 @@ def _of(native: Section | None) -> list[Section]:
     }
     found = [Section(title, "", made) for title, made in made.items() if made]
     return [*found, *_tested("Methods tested", native)]
+
+
+def _compared(section: Section | None) -> Section | None:
+    """A section, if several rows of it were trained; what one has alone is elsewhere,
+    and there is nothing of the paper's beside it."""
+    if section is None or section.comparison is None:
+        return None
+    return section if len(section.comparison.trained) > 1 else None
 
 
 def _tested(title: str, section: Section | None) -> list[Section]:

@@ -21,10 +21,10 @@ from typing import Any
 
 from plato.errors import PlatoError
 from plato.experiments.cells import Cell, setup_digests
+from plato.experiments.whole import check_whole, decoded
 from plato.files import write_bytes
 
 FORMAT = 1
-_NEEDED = ("format", "fingerprint", "cell", "episodes", "code", "environment")
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,7 @@ class Store:
             self._keep_outdated(cell)
         if entry.policy is not None:
             write_bytes(self.policy_file(cell), entry.policy)
-        text = json.dumps(entry.data, separators=(",", ":"), allow_nan=False)
-        write_bytes(path, gzip.compress(text.encode(), mtime=0))
+        write_bytes(path, encoded(entry.data))
 
     def policy_file(self, cell: Cell) -> Path:
         """Where the policy that a cell's training chose is kept."""
@@ -124,9 +123,9 @@ class Store:
         if content is None:
             return None
         try:
-            data = _decoded(content)
+            data = decoded(gzip.decompress(content))
             _check_format(path, data)
-            _check_whole(data, cell)
+            check_whole(data, cell)
         except (OSError, EOFError, ValueError, zlib.error):  # gzip's are OSErrors
             self._put_aside(path)
             return None
@@ -161,6 +160,12 @@ class Store:
             self.damaged.append(aside)
 
 
+def encoded(data: dict[str, Any]) -> bytes:
+    """A result as its file has it: the same bytes for the same result."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return gzip.compress(text.encode(), mtime=0)
+
+
 def kept(work: Path, key: str) -> bool:
     """Whether the store that trainings under way belong to has the cell of a key."""
     return (work.parent / "cells" / f"{key}.json.gz").exists()
@@ -185,36 +190,14 @@ def _content(path: Path) -> bytes | None:
         raise PlatoError(f"{path}: cannot be read ({error.strerror}).") from None
 
 
-def _decoded(content: bytes) -> dict[str, Any]:
-    data = json.loads(gzip.decompress(content))
-    if not isinstance(data, dict) or any(name not in data for name in _NEEDED):
-        raise ValueError("fields are missing")
-    return data
-
-
 def _check_format(path: Path, data: dict[str, Any]) -> None:
     if data["format"] != FORMAT:
+        code = data["code"] if isinstance(data["code"], dict) else {}
         raise PlatoError(
             f"{path}: is of format {data['format']}, and this version of PLATO reads "
             f"format {FORMAT}; use the version that wrote it "
-            f"({data['code'].get('plato', 'unknown')}), or another --store."
+            f"({code.get('plato', 'unknown')}), or another --store."
         )
-
-
-def _check_whole(data: dict[str, Any], cell: Cell | None) -> None:
-    """Refuses what lacks an episode, or is of another cell than the one given."""
-    if cell is not None and data["fingerprint"] != cell.fingerprint:
-        raise ValueError("it is of another cell")
-    about = data["cell"] if cell is None else cell.to_mapping()
-    try:
-        first, last = about["protocol"]["seeds"]
-        for setup in about["plays"]:
-            metrics = data["episodes"][setup]
-            lengths = {len(row) for rows in metrics.values() for row in rows}
-            if lengths != {last + 1 - first} or not all(metrics.values()):
-                raise ValueError(f"episodes on {setup} are missing")
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError("it is not made as results are") from error
 
 
 def _move(path: Path, to: Path) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from plato.domains.setups import load_setup
 from plato.errors import PlatoError
 from plato.evaluation.contestants import Contestant, Training
 from plato.evaluation.protocols import Examiner, Result
-from plato.experiments.cells import Cell, setup_digests
+from plato.experiments.cells import Cell, learned_from, setup_digests
 from plato.experiments.chunks import covers, together
 from plato.experiments.store import FORMAT, Entry, kept
 from plato.files import write_json, write_text
@@ -29,7 +29,8 @@ from plato.runs.trainings import trainings
 DIGITS = 4
 """Decimals that are kept of each episode's numbers."""
 ABOUT = "cells.json"
-"""In the folder of a training: which cells it is of, and what their setups are."""
+"""In the folder of a training: which cells it is of, what their setups are, and what
+they learn from."""
 
 
 def do(
@@ -44,13 +45,26 @@ def do(
         for cell in cells:
             yield cell, _given(cell)
         return
+    known = {cell: cell.fingerprint for cell in cells}
     folder = _finished(cells, work) or _begun(cells, work)
     seconds = _trained_for(folder, report) / len(folder.config().runs)
+    _refuse_changed(known)
     found = {(t.setups, t.seed): t for t in trainings(folder.path)}
     for cell in cells:
         training = found[cell.trained_on, cell.seed]
         yield cell, _trained(cell, training, folder, seconds)
     _clear(work, {cell.key for cell in cells})
+
+
+def _refuse_changed(known: Mapping[Cell, str]) -> None:
+    """Refuses cells that are not what they were when their training began: a file that
+    they learned from is another one by now."""
+    for cell, fingerprint in known.items():
+        if cell.fingerprint != fingerprint:
+            raise PlatoError(
+                f"{cell}: a policy that it learns from was replaced while it was "
+                f"trained; the same command begins it anew."
+            )
 
 
 def _finished(cells: Sequence[Cell], work: Path) -> RunFolder | None:
@@ -59,7 +73,7 @@ def _finished(cells: Sequence[Cell], work: Path) -> RunFolder | None:
     It may be of more cells than these: of those that were stored before the process
     was killed. One that is not at its end may be too large for this device.
     """
-    setups = setup_digests(_trained_on(cells))
+    now = _found(cells)
     for path in sorted(work.glob("*")):
         folder = RunFolder(path)
         try:
@@ -67,20 +81,19 @@ def _finished(cells: Sequence[Cell], work: Path) -> RunFolder | None:
                 continue
         except PlatoError:  # half made, or of another version
             continue
-        then = _about(folder).get("setups", {})
-        if all(then.get(name, digest) == digest for name, digest in setups.items()):
+        if _as_then(_about(folder), now):
             return folder
     return None
 
 
 def _begun(cells: Sequence[Cell], work: Path) -> RunFolder:
     """The training of just these cells, as far as it is."""
-    config, setups = together(cells), setup_digests(_trained_on(cells))
+    config, found = together(cells), _found(cells)
     # A setup that has been edited is another game, which is not to be gone on with.
-    known = repr((config, setups))
+    known = repr((config, *found.values()))
     folder = RunFolder(work / hashlib.sha256(known.encode()).hexdigest()[:12])
     if not (folder.path / "config.toml").exists():
-        about = {"setups": setups, "cells": [cell.key for cell in cells]}
+        about = found | {"cells": [cell.key for cell in cells]}
         write_json(folder.path / ABOUT, about)
         folder = RunFolder.create(folder.path, config)
     return folder
@@ -121,8 +134,24 @@ def _about(folder: RunFolder) -> dict[str, Any]:
         return {}  # of an older version, or being removed by another process
 
 
-def _trained_on(cells: Sequence[Cell]) -> list[str]:
-    return sorted({name for cell in cells for name in cell.trained_on})
+def _found(cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
+    """Digests of all that trainings of cells find under names: setups, and policies to
+    learn from where there are any."""
+    trained_on = sorted({name for cell in cells for name in cell.trained_on})
+    found = {"setups": setup_digests(trained_on)}
+    for cell in cells:
+        for kind, digests in learned_from(cell.config()).items():
+            found.setdefault(kind, {}).update(digests)
+    return found
+
+
+def _as_then(then: Mapping[str, Any], now: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether a training found what is found now, as far as it is known."""
+    return all(
+        then.get(kind, {}).get(name, digest) == digest
+        for kind, digests in now.items()
+        for name, digest in digests.items()
+    )
 
 
 def _given(cell: Cell) -> Entry:

@@ -1,30 +1,64 @@
 """Trials as tasks of a Ray cluster. Extra: cluster."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from plato.cluster import RETRIES, connected, first_line
+from plato.cluster import PATIENCE, RETRIES, connected, first_line
 from plato.errors import PlatoError
-from plato.tuning.trials import Found, scores
+from plato.tuning.study import Run
+from plato.tuning.trials import Ears, Found, scores
 
 
 @contextmanager
-def scores_of_cluster(address: str | None) -> Iterator[Callable[..., list[float]]]:
-    """What `scores` does, with every trial a task of its own."""
+def scores_of_cluster(address: str | None, gpus: float = 0.0) -> Iterator[Run]:
+    """What `scores` does, with every trial a task of its own.
+
+    `gpus` is what each is given of a GPU; Ray hides them from tasks that ask for none.
+    """
     with connected(address) as ray:
-        task = ray.remote(max_retries=RETRIES)(scores)
+        task = ray.remote(max_retries=RETRIES, num_gpus=gpus)(score_elsewhere)
 
         def run(
-            method: str, setup: Any, trials: Sequence[Found], **settings: Any
-        ) -> list[float]:
-            running = [task.remote(method, setup, [one], **settings) for one in trials]
-            try:
-                return [score for found in ray.get(running) for score in found]
-            except ray.exceptions.RayError as error:
-                raise PlatoError(
-                    f"A trial could not be done ({first_line(error)}); those that were "
-                    f"finished before are kept, and the same command goes on."
-                ) from None
+            method: str,
+            setup: Any,
+            trials: Sequence[Found],
+            *,
+            ears: Ears,
+            **settings: Any,
+        ) -> Iterator[tuple[int, float]]:
+            running = {
+                task.remote(method, setup, found, **settings): i
+                for i, found in enumerate(trials)
+            }
+            ears.trains(list(running.values()), 0.0)
+            yield from _as_they_come(ray, running)
 
         yield run
+
+
+def _as_they_come(ray: Any, running: dict[Any, int]) -> Iterator[tuple[int, float]]:
+    """Scores, one by one; what could not be done is said when all others are there."""
+    failed: list[str] = []
+    trials = len(running)
+    while running:
+        ready, _ = ray.wait(list(running), timeout=PATIENCE)
+        for reference in ready:
+            place = running.pop(reference)
+            try:
+                score = ray.get(reference)
+            except ray.exceptions.RayError as error:
+                failed.append(first_line(error))
+            else:
+                yield place, score
+    if failed:
+        raise PlatoError(
+            f"{len(failed)} of {trials} trials could not be done ({failed[0]}); the "
+            f"others are kept, and the same command goes on."
+        )
+
+
+def score_elsewhere(method: Any, setup: Any, found: Found, **settings: Any) -> float:
+    """The task."""
+    ((_, score),) = scores(method, setup, [found], **settings)
+    return score

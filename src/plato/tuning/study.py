@@ -12,10 +12,11 @@ import io
 import itertools
 import json
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from plato.configuration import to_toml, whole_number
 from plato.domains.setups import Setup, load_setup
@@ -23,12 +24,14 @@ from plato.errors import PlatoError
 from plato.files import held, writable, write_text
 from plato.learners.config import MethodName
 from plato.tuning.spaces import SPACES, Choice, configuration
-from plato.tuning.trials import scores
+from plato.tuning.trials import Ears, scores
 
 if TYPE_CHECKING:
     import optuna
 
 
+Run: TypeAlias = Callable[..., Iterable[tuple[int, float]]]
+"""What does trials, as `scores` does."""
 GAME = "game"
 """Where a study keeps the digest of its setup."""
 CUT = "cut"
@@ -64,6 +67,10 @@ class Standing:
     """The settings of the best trial."""
     last: list[float]
     """The scores of the trials that have just ended."""
+    running: tuple[int, ...] = ()
+    """The numbers of those that are being trained."""
+    share: float = 0.0
+    """How much of that is over."""
 
 
 def search(
@@ -72,11 +79,13 @@ def search(
     trials: int,
     together: int = 8,
     report: Callable[[Standing], None] = lambda standing: None,
-    run: Callable[..., list[float]] | None = None,
+    run: Run | None = None,
+    says: Callable[[str], None] = lambda line: None,
 ) -> Standing:
     """Goes on with the study in a folder until it has so many finished trials.
 
-    Reports how it stands when it begins, and whenever trials have ended.
+    Reports how it stands when it begins, whenever a trial has ended, and now and then
+    while they run.
     Trials that were under way when a process was killed are run again. `run` does
     what `scores` does, elsewhere.
     """
@@ -99,6 +108,7 @@ def search(
                 study.ask(_distributions(optuna, plan.method))
                 for _ in range(min(together, trials - done))
             ]
+            batch = _Batch([trial.number for trial in asked], standing, report)
             answers = (run or scores)(
                 plan.method,
                 setup,
@@ -106,15 +116,48 @@ def search(
                 steps=steps,
                 seed=plan.seed,
                 validation=plan.validation,
+                ears=Ears(batch.trains, says),
             )
-            for trial, answer in zip(asked, answers, strict=True):
+            for place, answer in answers:
                 failed = math.isnan(answer)
                 state = optuna.trial.TrialState.FAIL if failed else None
-                study.tell(trial, None if failed else answer, state=state)
-            standing = _standing(study, answers)
-            _write(plan, folder, study, steps)
-            report(standing)
+                study.tell(asked[place], None if failed else answer, state=state)
+                standing = _standing(study, [answer])
+                _write(plan, folder, study, steps)
+                batch.ended(place, standing)
     return standing
+
+
+class _Batch:
+    """Trials that were proposed together, as long as some of them run."""
+
+    def __init__(
+        self,
+        numbers: Sequence[int],
+        standing: Standing,
+        report: Callable[[Standing], None],
+    ) -> None:
+        self.numbers, self.report = numbers, report
+        self.standing = replace(standing, last=[])
+        self.shares: dict[int, float] = {}
+        """By place in the batch: how much of a trial that runs is over."""
+        self.lock = threading.Lock()
+
+    def trains(self, places: Sequence[int], share: float) -> None:
+        with self.lock:
+            self.shares |= dict.fromkeys(places, share)
+            self._tell(self.standing)
+
+    def ended(self, place: int, standing: Standing) -> None:
+        with self.lock:
+            self.shares.pop(place, None)
+            self.standing = replace(standing, last=[])
+            self._tell(standing)
+
+    def _tell(self, standing: Standing) -> None:
+        running = tuple(self.numbers[place] for place in sorted(self.shares))
+        share = sum(self.shares.values()) / len(running) if running else 0.0
+        self.report(replace(standing, running=running, share=share))
 
 
 def _refuse_what_cannot_be_tried(plan: Plan, steps: int) -> None:

@@ -1,9 +1,12 @@
 """Trials: short trainings, side by side in one program where their shapes agree."""
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +17,28 @@ from plato.evaluation.evaluate import evaluate
 from plato.evaluation.named import acting
 from plato.evaluation.protocols import VALIDATION
 from plato.learners.config import MethodName, TrainConfig
+from plato.learners.fitting import fits, in_two
 from plato.learners.program import Group
 from plato.policies.policy import Policy
 from plato.tuning.spaces import SPACES, Range, configuration
 
-Found = Mapping[str, float]
+Found: TypeAlias = Mapping[str, float]
 """The value of each setting that is searched."""
+Members: TypeAlias = list[int]
+"""The places of trials that are trained in one program."""
+REPORT_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Ears:
+    """Whoever wants to know how trials go. Called from several threads."""
+
+    trains: Callable[[Members, float], None] = lambda members, share: None
+    """How much of their training some trials have behind them."""
+    says: Callable[[str], None] = lambda line: None
+
+
+NOBODY = Ears()
 
 
 def scores(
@@ -30,28 +49,25 @@ def scores(
     steps: int,
     seed: int,
     validation: int,
-) -> list[float]:
-    """The mean validation return of each trial; NaN where its training broke down."""
+    ears: Ears = NOBODY,
+) -> Iterator[tuple[int, float]]:
+    """The place of each trial and its mean validation return, as they come to be known;
+    NaN where its training broke down."""
     configs = [
         configuration(method, setup.name, found, steps=steps, seed=seed)
         for found in trials
     ]
     numbers = [name for name, of in SPACES[method].items() if isinstance(of, Range)]
-    together: dict[Hashable, list[int]] = {}
+    together: dict[Hashable, Members] = {}
     for i, config in enumerate(configs):
         together.setdefault(shape(config, numbers), []).append(i)
-
-    def trained(members: list[int]) -> list[Policy[Any]]:
-        values = {name: [trials[i][name] for i in members] for name in numbers}
-        return _train(configs[members[0]], setup, values)
-
-    # Programs of different shapes are compiled and run side by side, one to a core.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        policies = list(pool.map(trained, together.values()))
-    result = np.full(len(trials), np.nan)
-    for members, found in zip(together.values(), policies, strict=True):
-        result[members] = [_score(policy, setup, validation) for policy in found]
-    return result.tolist()
+    trainings = _Trainings(setup, trials, configs, numbers, ears)
+    for members, policies in trainings.all(list(together.values())):
+        for i, policy in zip(members, policies, strict=True):
+            score = (
+                float("nan") if policy is None else _score(policy, setup, validation)
+            )
+            yield i, score
 
 
 def shape(config: TrainConfig, numbers: Sequence[str]) -> Hashable:
@@ -60,18 +76,103 @@ def shape(config: TrainConfig, numbers: Sequence[str]) -> Hashable:
     return config.networks, tuple((k, v) for k, v in learning if k not in numbers)
 
 
-def _train(config: TrainConfig, setup: Setup, values: Mapping[str, Sequence[float]]):
-    arrays = {name: jnp.asarray(column) for name, column in values.items()}
-    count = len(next(iter(values.values())))
-    # A seed of its own for each would be luck that the search mistakes for merit.
-    group = Group(config, {setup.name: setup}, config.runs * count, arrays)
-    learner = group.start()
-    for update in range(config.learning.updates):
-        learner, _ = group.advance(learner, update + 1)
-    return group.policies(learner)
+Trained: TypeAlias = tuple[Members, Sequence[Policy[Any] | None]]
+"""Trials and their policies; None for one that does not fit into memory."""
 
 
-def _score(policy, setup: Setup, episodes: int) -> float:
+@dataclass(frozen=True)
+class _Trainings:
+    """The trainings of some trials, in as many programs as it takes."""
+
+    setup: Setup
+    trials: Sequence[Found]
+    configs: Sequence[TrainConfig]
+    numbers: Sequence[str]
+    """The settings that a program has as data."""
+    ears: Ears
+    over: threading.Event = field(default_factory=threading.Event)
+    """Set when nobody waits for them any more."""
+
+    def all(self, groups: Sequence[Members]) -> Iterator[Trained]:
+        """Trials group by group, those that are trained first first."""
+        too_large: list[Members] = []
+        # Programs of different shapes are compiled and run side by side, one to a core.
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            running = {
+                pool.submit(self.attempt, members): members for members in groups
+            }
+            try:
+                for future in as_completed(running):
+                    members, policies = running[future], future.result()
+                    if policies is None:
+                        too_large.append(members)
+                    else:
+                        yield members, policies
+            finally:
+                self.over.set()
+                for future in running:
+                    future.cancel()
+        self.over.clear()
+        yield from self.in_parts(too_large)
+
+    def in_parts(self, too_large: Sequence[Members]) -> Iterator[Trained]:
+        """What did not fit beside others, with the device to itself: in halves, or as
+        it is if it cannot be split."""
+        waiting = [part for members in too_large for part in self.halves(members)]
+        while waiting:
+            members = waiting.pop(0)
+            policies = self.attempt(members)
+            if policies is not None:
+                yield members, policies
+            elif len(members) > 1:
+                waiting = [*self.halves(members), *waiting]
+            else:
+                found = ", ".join(
+                    f"{k} {v:.3g}" for k, v in self.trials[members[0]].items()
+                )
+                self.ears.says(
+                    f"The trial with {found} does not fit into this device's memory; "
+                    f"it counts as one without a score."
+                )
+                yield members, [None]
+
+    def halves(self, members: Members) -> list[Members]:
+        if len(members) == 1:
+            return [members]
+        self.ears.says(in_two(len(members)))
+        middle = len(members) // 2
+        return [members[:middle], members[middle:]]
+
+    def attempt(self, members: Members) -> list[Policy[Any]] | None:
+        """The policies of trials of one shape; None if they do not fit into memory."""
+        found: list[Policy[Any]] = []
+        return found if fits(lambda: found.extend(self.train(members))) else None
+
+    def train(self, members: Members) -> list[Policy[Any]]:
+        config = self.configs[members[0]]
+        columns = {
+            name: jnp.asarray([self.trials[i][name] for i in members])
+            for name in self.numbers
+        }
+        # A seed of its own for each would be luck that the search mistakes for merit.
+        runs = config.runs * len(members)
+        group = Group(config, {self.setup.name: self.setup}, runs, columns)
+        self.ears.trains(members, 0.0)
+        learner, updates = group.start(), config.learning.updates
+        reported = time.monotonic()
+        for update in range(1, updates + 1):
+            if self.over.is_set():
+                break
+            learner, metrics = group.advance(learner, update)
+            if time.monotonic() - reported > REPORT_SECONDS:
+                # Updates are begun long before they are done.
+                jax.block_until_ready(metrics)
+                self.ears.trains(members, update / updates)
+                reported = time.monotonic()
+        return group.policies(learner)
+
+
+def _score(policy: Policy[Any], setup: Setup, episodes: int) -> float:
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(policy)):
         return float("nan")
     player = acting(policy, "own")
