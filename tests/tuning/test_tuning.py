@@ -295,13 +295,14 @@ def test_a_search_says_what_runs_and_how_far_it_is(asked, tmp_path):
     heard = []
     search(Plan(method="dicg"), tmp_path, 3, together=2, report=heard.append)
     assert [(s.done, s.running, s.share, len(s.last)) for s in heard] == [
+        (0, (), 0.0, 0),
         (0, (0, 1), 0.25, 0),
         (1, (0,), 0.25, 1),
         (2, (), 0.0, 1),
         (2, (2,), 0.25, 0),
         (3, (), 0.0, 1),
     ]
-    assert heard[3].best == max(s.last[0] for s in heard[:3] if s.last)
+    assert heard[4].best == max(s.last[0] for s in heard[:4] if s.last)
 
 
 def test_what_a_search_shows(monkeypatch):
