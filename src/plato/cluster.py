@@ -34,13 +34,13 @@ def connected(address: str | None) -> Iterator[Any]:
             "A cluster needs Ray; install it with: pip install 'plato-marl[cluster]'"
         ) from None
     ours = not ray.is_initialized()
-    if ours and address is not None:
-        _knock(address)
+    answered = ours and address is not None and _knock(address)
     if ours:
         try:
             _join(ray, address)
         except (OSError, ValueError, RuntimeError) as error:
-            raise _nobody(address or "this machine", error) from None
+            closed = _closed if answered else _nobody
+            raise closed(address or "this machine", error) from None
     try:
         yield ray
     finally:
@@ -48,12 +48,12 @@ def connected(address: str | None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def _knock(address: str) -> None:
+def _knock(address: str) -> bool:
     """Refuses an address where nobody answers as Ray does; Ray itself would try for
-    minutes."""
+    minutes. Whether somebody does: what names no port cannot be asked."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
-        return  # `auto`, or something that Ray knows about
+        return False  # `auto`, or something that Ray knows about
     try:
         with socket.create_connection((host, int(port)), timeout=KNOCK) as door:
             # Encrypted, it begins otherwise.
@@ -61,6 +61,7 @@ def _knock(address: str) -> None:
                 _greet(door)
     except (OSError, OverflowError) as error:
         raise _nobody(address, error) from None
+    return True
 
 
 def _greet(door: socket.socket) -> None:
@@ -104,6 +105,13 @@ def _nobody(address: str, error: Exception) -> PlatoError:
     return PlatoError(
         f"There is no Ray cluster at {address} ({first_line(error)}); start one with "
         f"`ray start --head`, and name it with --address."
+    )
+
+
+def _closed(address: str, error: Exception) -> PlatoError:
+    return PlatoError(
+        f"The Ray cluster at {address} did not let us in ({first_line(error)}); if it "
+        f"has a token, as those of Ray 2.59 and later do, set RAY_AUTH_MODE=token."
     )
 
 

@@ -74,10 +74,12 @@ def test_a_cluster_that_lets_nobody_in(tmp_path, monkeypatch):
     monkeypatch.setattr(ray, "init", lambda **_: over.wait(60))
     with (
         answering(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])) as address,
-        pytest.raises(PlatoError, match="it has let nobody in for 0 seconds"),
+        pytest.raises(PlatoError, match="it has let nobody in for 0 seconds") as said,
     ):
         Cluster(address).run([given()], Store(tmp_path), Listener())
     over.set()
+    assert f"The Ray cluster at {address} did not let us in" in str(said.value)
+    assert "set RAY_AUTH_MODE=token" in str(said.value)
 
 
 def test_what_ray_says_when_it_cannot_connect(tmp_path, monkeypatch):
