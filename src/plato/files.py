@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import secrets
@@ -85,6 +86,14 @@ def writable(path: Path) -> Path:
     if not os.access(resolved.parent, os.W_OK):
         raise PlatoError(f"{path}: cannot be written (its folder is read-only).")
     return resolved
+
+
+def file_digest(path: Path) -> str:
+    """What a file holds, in a few letters."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise PlatoError(f"{path}: cannot be read ({error.strerror}).") from None
 
 
 def read_json(path: Path) -> Any:

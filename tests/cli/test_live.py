@@ -78,8 +78,8 @@ def test_a_file_has_a_plain_line_now_and_then_and_at_the_end(monkeypatch):
 @pytest.mark.parametrize("terminal", [True, False])
 def test_what_goes_wrong_is_not_followed_by_how_far_it_was(terminal):
     out = Console(width=80, file=io.StringIO(), force_terminal=terminal)
-    with pytest.raises(ValueError), live_lines(out, 100):  # noqa: PT011
-        raise ValueError
+    with pytest.raises(ValueError, match="gone wrong"), live_lines(out, 100):
+        raise ValueError("gone wrong")
     shown = printed(out)
     assert shown.endswith("\x1b[1A\x1b[2K") if terminal else not shown
 
@@ -163,3 +163,5 @@ def test_a_reproduction_tells_time_by_its_trainings():
     assert lines.news == f"{trained[0]}  50 %  return 3.0"
     told.begins(trained)
     assert lines.news == "PLATO × 2"
+    told.begins([*trained, given])
+    assert lines.news == "PLATO × 2, NOOP"

@@ -199,15 +199,14 @@ class OnBoard:
 
 
 def test_news_are_of_what_runs(monkeypatch):
-    """Not of what waits for a worker; rows that are mixed are all named."""
+    """Not of what waits for a worker."""
     monkeypatch.setattr(board, "PATIENCE", 0.0)
     dgn, weakest = Row("DGN", SETTINGS), Row("Weakest", policy="weakest")
     cells = [given(weakest), trained(42), trained(43), trained(42, dgn), trained(44)]
-    fake, heard, shares, said = OnBoard(), [], [], []
+    fake, heard, shares = OnBoard(), [], []
     listener = Listener(
         lambda now: heard.append([str(cell) for cell in now]),
         lambda p: shares.append((p.update / p.updates, p.mean_return)),
-        says=said.append,
     )
     news = News(fake, listener)
     news.tell(cells)
@@ -215,13 +214,11 @@ def test_news_are_of_what_runs(monkeypatch):
     fake.written |= {str(cells[0]): None, str(cells[1]): None}
     news.tell(cells)
     assert heard == [[str(cells[1]), str(cells[0])]]  # what trains comes first
-    assert said == ["The cluster is at work on PLATO, Weakest."]
     assert not shares
     fake.written |= {str(cells[1]): going(3), str(cells[2]): None}
     fake.written |= {str(cells[3]): going(6, math.nan)}
     news.tell(cells[1:])
     assert heard[1:] == [list(map(str, cells[1:4]))]
-    assert said[1:] == ["The cluster is at work on PLATO × 2, DGN."]
     assert shares == [(0.5, "45.0")]  # half, nothing yet, and all of it
     fake.lost = True
     news.tell(cells[1:])
@@ -229,7 +226,6 @@ def test_news_are_of_what_runs(monkeypatch):
     news.tell(cells[1:3])
     assert len(heard) == 3
     assert shares[1:] == [(0.25, "30.0")]
-    assert len(said) == 2
 
 
 def test_trainings_of_several_workers_are_told_as_one():
@@ -265,7 +261,7 @@ def nodes() -> Iterator[Nodes]:
 
 
 def test_a_real_cluster_answers_as_one(nodes):
-    door._knock(nodes.cluster.address)
+    assert door._knock(nodes.cluster.address)
 
 
 @pytest.mark.usefixtures("nodes")

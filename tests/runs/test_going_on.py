@@ -105,16 +105,23 @@ def test_states_of_older_versions_go_on(finished, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "file", ["games.json", "environment.json", "metrics/wildfire-2x3-S3-seed42.jsonl"]
+    ("file", "read"),
+    [
+        ("games.json", RunFolder.games),
+        ("environment.json", RunFolder.environment),
+        (
+            "metrics/wildfire-2x3-S3-seed42.jsonl",
+            lambda folder: folder.read_metrics(SMALL.runs[0]),
+        ),
+    ],
 )
-def test_what_is_cut_short_in_a_folder_is_named(finished, file, tmp_path):
+def test_what_is_cut_short_in_a_folder_is_named(finished, file, read, tmp_path):
     path = tmp_path / "run"
     shutil.copytree(finished.path, path)
     whole = (path / file).read_text()
     (path / file).write_text(whole[: len(whole) // 2])
-    folder = RunFolder(path)
     with pytest.raises(PlatoError, match=rf"{Path(file).name}: .*cut short or damaged"):
-        print(folder.games(), folder.environment(), folder.read_metrics(SMALL.runs[0]))
+        read(RunFolder(path))
 
 
 def test_a_state_that_is_cut_short_can_be_begun_anew(finished, tmp_path):

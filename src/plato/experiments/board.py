@@ -10,7 +10,7 @@ import numpy as np
 
 from plato.cluster import PATIENCE
 from plato.experiments.cells import Cell
-from plato.experiments.listener import Listener, named
+from plato.experiments.listener import Listener
 from plato.runs.train import Progress, Report
 
 Said: TypeAlias = Mapping[str, Progress | None]
@@ -48,8 +48,6 @@ class News:
         self.board = ray.remote(num_cpus=0, max_restarts=-1)(Board).remote()
         self.read = -math.inf
         self.at_work: list[Cell] = []
-        self.rows: set[str] = set()
-        """Those that have been begun so far."""
 
     def tell(self, asked: Sequence[Cell]) -> None:
         """Of the cells that are asked for, which may be more than there are workers,
@@ -64,18 +62,11 @@ class News:
         if not running:
             return
         if running != self.at_work:
-            self._begins(running)
+            self.at_work = running
+            self.listener.begins(running)
         training = progress(running, said)
         if training is not None:
             self.listener.trains(training)
-
-    def _begins(self, running: list[Cell]) -> None:
-        self.at_work = running
-        self.listener.begins(running)
-        rows = {cell.row.name for cell in running}
-        if len(rows) > 1 and rows - self.rows:  # a listener names one by itself
-            self.listener.says(f"The cluster is at work on {named(running)}.")
-        self.rows |= rows
 
     def _said(self) -> Said:
         try:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from plato.domains.setups import load_setup
-from plato.errors import PlatoError
 from plato.evaluation.protocols import Protocol
+from plato.files import file_digest
 from plato.learners.advice import adviser_files
 from plato.learners.baseline_configs import DgnLearning, MohitoLearning
 from plato.learners.config import RunName, TrainConfig, TrainSettings
@@ -164,16 +164,9 @@ def learned_from(config: TrainConfig) -> dict[str, dict[str, str]]:
     if config.begin_with:
         files["predecessors"] = predecessor_files(config, setups)
     return {
-        kind: {name: _file_digest(path) for name, path in own.items()}
+        kind: {name: file_digest(path) for name, path in own.items()}
         for kind, own in files.items()
     }
-
-
-def _file_digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-    except OSError as error:
-        raise PlatoError(f"{path}: cannot be read ({error.strerror}).") from None
 
 
 def shortened(settings: TrainSettings, part: float) -> TrainSettings:

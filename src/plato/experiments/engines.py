@@ -12,7 +12,7 @@ from plato.experiments.chunks import halves, stacked
 from plato.experiments.listener import Listener
 from plato.experiments.store import Entry, Store
 from plato.experiments.work import do
-from plato.learners.fitting import fits, in_two
+from plato.learners.device_memory import fits, in_two
 
 EngineName: TypeAlias = Literal["auto", "local", "gpu", "ray"]
 

@@ -11,7 +11,6 @@ state.safetensors         all that is needed to go on
 SUMMARY.md, summary.html, curve.png   written at the end
 """
 
-import hashlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,14 @@ import plato
 from plato.configuration import read_toml, to_toml
 from plato.domains.setups import Setup
 from plato.errors import PlatoError
-from plato.files import cannot_write, held, read_json, write_json, write_text
+from plato.files import (
+    cannot_write,
+    file_digest,
+    held,
+    read_json,
+    write_json,
+    write_text,
+)
 from plato.learners.config import RunName, TrainConfig
 from plato.policies.checkpoint import save_policy
 from plato.policies.padded import PaddedShape
@@ -94,11 +100,15 @@ class RunFolder:
 
     def same_advisers(self, files: Mapping[str, Path]) -> None:
         """The same for whom it asks about each setup."""
-        self._same("advisers.json", _digests(files), "does not have the adviser")
+        self._same_files("advisers.json", files, "does not have the adviser")
 
     def same_predecessors(self, files: Mapping[str, Path]) -> None:
         """The same for what each training begins with."""
-        self._same("predecessors.json", _digests(files), "has not the predecessor")
+        self._same_files("predecessors.json", files, "has not the predecessor")
+
+    def _same_files(self, noted: str, files: Mapping[str, Path], what: str) -> None:
+        found = {name: file_digest(path) for name, path in files.items()}
+        self._same(noted, found, what)
 
     def _same(self, file: str, found: dict[str, str], what: str) -> None:
         before = self._noted(file)
@@ -254,14 +264,6 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> dict[str, Any]:
         else:
             found[f"{path}{name}"] = value
     return found
-
-
-def _digests(files: Mapping[str, Path]) -> dict[str, str]:
-    """What files hold."""
-    return {
-        name: hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        for name, path in files.items()
-    }
 
 
 def _of_run(row: dict[str, Any], run: int, setups: Sequence[str]) -> dict[str, Any]:

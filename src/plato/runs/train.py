@@ -222,9 +222,10 @@ class _Loop:
             for row in parts
         ]
         found = [self._nonsense(row) for row in rows]
-        good = next((i for i, nonsense in enumerate(found) if nonsense), len(rows))
-        self.folder.add_metrics(self.program.runs, rows[:good])
-        for nonsense in filter(None, found):
+        nonsense = next(filter(None, found), None)
+        good = rows if nonsense is None else rows[: found.index(nonsense)]
+        self.folder.add_metrics(self.program.runs, good)
+        if nonsense is not None:
             raise nonsense
         for row in rows:
             self.returns = np.where(row["episodes"], row["return"], self.returns)

@@ -17,7 +17,7 @@ from plato.evaluation.evaluate import evaluate
 from plato.evaluation.named import acting
 from plato.evaluation.protocols import VALIDATION
 from plato.learners.config import MethodName, TrainConfig
-from plato.learners.fitting import fits, in_two
+from plato.learners.device_memory import fits, in_two
 from plato.learners.program import Group
 from plato.policies.policy import Policy
 from plato.tuning.spaces import SPACES, Range, configuration
