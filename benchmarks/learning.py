@@ -10,6 +10,7 @@ the largest p over the heuristics).
 """
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from plato.policies.checkpoint import load_policy
 from plato.runs.folder import RunFolder
 
 HEURISTICS = ("noop", "random", "weakest", "strongest")
+HEAD = """\
+| setup | return | trainings | of the optimum | best heuristic | p |
+|---|---:|---:|---:|---:|---:|"""
 
 
 def main() -> None:
@@ -33,16 +37,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=100_000)
     parser.add_argument("--actions", default="own", choices=["own", "greedy"])
     options = parser.parse_args()
-    folder = RunFolder(options.run)
+    print(HEAD)
+    for line in table(options.run, options.episodes, options.seed, options.actions):
+        print(line, flush=True)
+
+
+def table(
+    run: Path, episodes: int, seed: int = 100_000, actions: Actions = "own"
+) -> Iterator[str]:
+    """A row for each setup that the trainings of a run were of."""
+    folder = RunFolder(run)
     runs = folder.config().runs
-    print("| setup | return | trainings | of the optimum | best heuristic | p |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for name in dict.fromkeys(setup for run in runs for setup in run.setups):
-        files = [folder.last_checkpoint(run) for run in runs if name in run.setups]
-        print(
-            row(name, files, options.episodes, options.seed, options.actions),
-            flush=True,
-        )
+    for name in dict.fromkeys(setup for one in runs for setup in one.setups):
+        files = [folder.last_checkpoint(one) for one in runs if name in one.setups]
+        yield row(name, files, episodes, seed, actions)
 
 
 def row(

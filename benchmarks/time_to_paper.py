@@ -25,7 +25,7 @@ from plato.runs.folder import RunFolder
 
 EVERY = 5
 EPISODES = 1_000
-COMMAND = (sys.executable, "-c", "from plato.cli.main import main; main()", "train")
+COMMAND = (sys.executable, "-m", "plato", "train")
 
 
 def main() -> None:

@@ -162,6 +162,32 @@ def test_shipping_keeps_the_best_in_half_the_bytes(tmp_path: Path) -> None:
     np.testing.assert_allclose(load_actor(halved).noop, actor.noop, rtol=1e-3)
 
 
+def test_shipping_at_half_the_temperature_doubles_all_scores(tmp_path: Path) -> None:
+    name = "wildfire-2x3-S2"
+    ship([pretrained_file(name)], tmp_path, episodes=5, temperature=0.5)
+    kept = tmp_path / f"{name}.safetensors"
+    assert read_header(kept)["about"]["temperature"] == 0.5
+    agents, tasks = np.ones((2, 4)), np.arange(12.0).reshape(3, 4)
+    given = agents, tasks, np.ones((2, 3, 1), bool)
+    before, after = (
+        np.log(plato.load(path).decide(*given).probabilities)
+        for path in (pretrained_file(name), kept)
+    )
+    odds = np.diff(before, axis=-1)
+    assert np.abs(odds).max() > 0.1
+    np.testing.assert_allclose(np.diff(after, axis=-1), 2 * odds, rtol=1e-3, atol=1e-4)
+
+
+def test_dot_products_have_no_temperature(tmp_path: Path) -> None:
+    path = tmp_path / "dot.safetensors"
+    shape = PaddedShape(agents=2, agent_features=4, task_features=4, actions=1, pad=2)
+    config = ActorConfig(hidden=32, scorer="dot")
+    actor = PointerActor.create(config, shape.features, key=jax.random.key(0))
+    save_policy(path, actor, config, shape, {"setups": ["wildfire-2x3-S2"]})
+    with pytest.raises(plato.PlatoError, match=r"dot\.safetensors: its scores are dot"):
+        ship([path], tmp_path, episodes=5, temperature=0.5)
+
+
 def test_shipping_refuses_what_does_not_say_where_it_is_from(tmp_path: Path) -> None:
     with pytest.raises(plato.PlatoError, match=r"default\.safetensors: does not say"):
         ship([GOLDEN / "default.safetensors"], tmp_path)

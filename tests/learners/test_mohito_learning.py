@@ -306,10 +306,8 @@ def test_by_soft_choices_actors_come_to_take_what_critics_value(batch):
 
 
 def test_it_learns():
-    """By soft choices a short training is enough to leave chance behind."""
-    config = MohitoLearning(
-        games=16, steps=10, updates=30, batch=32, warm_up=800, choice="soft"
-    )
+    """By soft choices, the default, a short training leaves chance behind."""
+    config = MohitoLearning(games=16, steps=10, updates=30, batch=32, warm_up=800)
     config = replace(config, epsilon_life=5000.0, target_every=1, target_rate=0.02)
     config = replace(config, actor_rate=2e-3, critic_rate=4e-3)
     name, network = "wildfire-3x3-S3", MohitoConfig(hidden=8, layers=2)
@@ -329,7 +327,7 @@ def test_as_released_there_are_no_soft_choices():
         TrainConfig(
             setups=("wildfire-2x3-S3",),
             networks=RELEASED,
-            learning=MohitoLearning(choice="soft"),
+            learning=MohitoLearning(),
         )
 
 

@@ -1,31 +1,43 @@
 """Choosing the policies that come with the package, and writing them small.
 
-    python -m plato.experiments.shipping CHECKPOINT… [--out FOLDER]
+    python -m plato.experiments.shipping CHECKPOINT… [--out FOLDER] [--temperature 0.5]
 
 Of all checkpoints trained on the same setups the one that does best on seeds that are
 never reported is kept, with 16 bits to a number: `pretrained:SETUP`, and
-`pretrained:generalist` for one that was trained on several setups.
+`pretrained:generalist` for one that was trained on several setups. A temperature below
+1 makes policies surer than they were when they had to explore.
 """
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+import equinox as eqx
+
 import plato
+from plato.configuration import real_number
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.optimum.known import known_optimum
 from plato.errors import PlatoError
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.protocols import VALIDATION
 from plato.policies.checkpoint import load_actor, public_features
+from plato.policies.pointer import PointerActor
 from plato.policies.pretrained import GENERALIST
+from plato.policies.scores import AdditiveScorer
 from plato.tensors import halved, read_header, write_tree
 
 EPISODES = 2_000
 """With which candidates are told apart, on each setup."""
 
 
-def ship(checkpoints: Sequence[Path], out: Path, *, episodes: int = EPISODES) -> None:
+def ship(
+    checkpoints: Sequence[Path],
+    out: Path,
+    *,
+    episodes: int = EPISODES,
+    temperature: float = 1.0,
+) -> None:
     """Writes the best checkpoint of each group of setups, and says how it did."""
     groups: dict[tuple[str, ...], list[Path]] = {}
     for path in checkpoints:
@@ -34,7 +46,8 @@ def ship(checkpoints: Sequence[Path], out: Path, *, episodes: int = EPISODES) ->
             raise PlatoError(f"{path}: does not say what it was trained on.")
         groups.setdefault(tuple(setups), []).append(path)
     for setups, candidates in groups.items():
-        scores = {path: score(path, setups, episodes) for path in candidates}
+        actors = {path: actor_at(temperature, path) for path in candidates}
+        scores = {p: score(actors[p], setups, episodes) for p in candidates}
         best = max(scores, key=scores.__getitem__)
         name = setups[0] if len(setups) == 1 else GENERALIST
         header = read_header(best)
@@ -44,20 +57,34 @@ def ship(checkpoints: Sequence[Path], out: Path, *, episodes: int = EPISODES) ->
             "score": round(scores[best], 4),
         }
         header["about"] |= {"chosen": chosen}
+        if temperature != 1:
+            before = header["about"].get("temperature", 1.0)
+            header["about"] |= {"temperature": before * temperature}
         header["public"] = public_features(best)
-        write_tree(out / f"{name}.safetensors", halved(load_actor(best)), header)
+        write_tree(out / f"{name}.safetensors", halved(actors[best]), header)
         others = ", ".join(f"{value:.4f}" for value in scores.values())
         print(f"{name}: {scores[best]:.4f} of the optimum; candidates: {others}")
 
 
-def score(path: Path, setups: Sequence[str], episodes: int) -> float:
+def actor_at(temperature: float, path: Path) -> PointerActor:
+    """A trained actor whose scores are divided by a temperature."""
+    actor = load_actor(path)
+    if temperature == 1:
+        return actor
+    if not isinstance(actor.score, AdditiveScorer):
+        raise PlatoError(
+            f"{path}: its scores are dot products, which have no weights of their own "
+            f"to hold a temperature."
+        )
+    return eqx.tree_at(lambda a: a.score, actor, actor.score.at(temperature))
+
+
+def score(actor: PointerActor, setups: Sequence[str], episodes: int) -> float:
     """The mean share of the optimum over setups, with noise and choices drawn."""
     shares = []
     for name in setups:
         setup = load_setup(name)
-        played = evaluate(
-            load_actor(path), setup, episodes=episodes, seed=VALIDATION.start
-        )
+        played = evaluate(actor, setup, episodes=episodes, seed=VALIDATION.start)
         best = known_optimum(setup)
         if best is None:
             raise PlatoError(f"The optimum of {name} is not known.")
@@ -71,8 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     shipped = Path(plato.__file__).parent / "data" / "pretrained"
     parser.add_argument("--out", type=Path, default=shipped)
     parser.add_argument("--episodes", type=int, default=EPISODES)
+    parser.add_argument("--temperature", type=float, default=1.0)
     options = parser.parse_args(arguments)
-    ship(options.checkpoints, options.out, episodes=options.episodes)
+    real_number("temperature", options.temperature, above=True)
+    ship(**vars(options))
 
 
 if __name__ == "__main__":

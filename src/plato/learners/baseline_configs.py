@@ -142,7 +142,7 @@ class MohitoLearning(Budget):
     """How far the targets follow when they move."""
     target_every: int = 16
     """Gradient steps from one move of the targets to the next."""
-    choice: Choice = "hard"
+    choice: Choice = "soft"
     """Of an actor as it is taught: all of its hyperedges, weighed by a softmax of the
     sums it takes them by (soft), or the one it would take (hard)."""
     actor_rate: float = 1e-4

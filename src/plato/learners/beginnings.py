@@ -2,7 +2,7 @@
 
 Which convention a team settles on is decided early, by its first weights more than by
 any rate: most lead to good teams, few to the best. On small grids the returns tell them
-apart long before a training is over; on 4×4 hardly.
+apart within the first fifth of a training; on 4×4 when nearly half of it is done.
 """
 
 from collections.abc import Mapping, Sequence

@@ -285,8 +285,8 @@ def _check_choice(learning: MohitoLearning, networks: Networks) -> None:
     released = isinstance(networks, MohitoConfig) and networks.as_released
     if released and learning.choice == "soft":
         raise PlatoError(
-            "as_released goes with choice='hard' alone: the released code's soft "
-            "choices fail."
+            "as_released goes with choice='hard' alone (--choice hard): the released "
+            "code's soft choices fail."
         )
 
 

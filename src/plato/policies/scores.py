@@ -70,6 +70,10 @@ class AdditiveScorer(eqx.Module):
         value = self.value[:, None]
         return additive_scores(self.query_map(query), self.key_map(keys), value)[..., 0]
 
+    def at(self, temperature: float) -> "AdditiveScorer":
+        """Scores over a temperature: below 1, a softmax of them is surer."""
+        return AdditiveScorer(self.key_map, self.query_map, self.value / temperature)
+
 
 class DotScorer(eqx.Module):
     """u = k . q / sqrt(d), without further parameters."""
