@@ -41,6 +41,12 @@ def test_each_was_trained_for_what_it_is_named_after() -> None:
         assert about["chosen"]["score"] > 0.9
 
 
+def test_specialists_are_of_one_form() -> None:
+    """Else they could not advise one learner together."""
+    forms = [read_header(pretrained_file(name))["actor"] for name in NATIVE]
+    assert all(form == forms[0] for form in forms)
+
+
 @pytest.mark.parametrize("name", ["wildfire-2x3-S2", "wildfire-3x3-S3"])
 def test_they_play_close_to_the_optimum(name: str) -> None:
     setup = load_setup(name)

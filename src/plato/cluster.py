@@ -4,7 +4,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,6 +46,16 @@ def connected(address: str | None) -> Iterator[Any]:
     finally:
         if ours:
             ray.shutdown()
+
+
+def task(ray: Any, function: Callable[..., Any], gpus: float) -> Any:
+    """A function as a task, with what it is given of a GPU."""
+    options: dict[str, Any] = {"max_retries": RETRIES, "num_gpus": gpus}
+    if 0 < gpus < 1:
+        # Of several on one GPU, the first would take most of its memory.
+        memory = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        options["runtime_env"] = {"env_vars": memory}
+    return ray.remote(**options)(function)
 
 
 def _knock(address: str) -> bool:

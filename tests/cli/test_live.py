@@ -89,12 +89,15 @@ def test_time_in_words():
     assert clock(float("nan")) == "–"
 
 
-def interrupted(folder: Path, line: str, **environment: str) -> tuple[str, str, int]:
-    """A real training that Ctrl-C meets as soon as it prints a line that begins so."""
+def interrupted(
+    folder: Path, line: str, *command: str, **environment: str
+) -> tuple[str, str, int]:
+    """A real training, or another command, that Ctrl-C meets as soon as it prints a
+    line that begins so."""
     # Whoever starts tests in the background may have it ignore Ctrl-C.
     heard = "import signal; signal.signal(2, signal.default_int_handler)\n"
     process = subprocess.Popen(
-        [sys.executable, "-c", heard + PROGRAM, "train", *SMALL],
+        [sys.executable, "-c", heard + PROGRAM, *(command or ("train", *SMALL))],
         cwd=folder,
         env=AS_USERS_DO | environment,
         stdout=subprocess.PIPE,
@@ -165,3 +168,11 @@ def test_a_reproduction_tells_time_by_its_trainings():
     assert lines.news == "PLATO × 2"
     told.begins([*trained, given])
     assert lines.news == "PLATO × 2, NOOP"
+
+
+def test_ctrl_c_in_a_reproduction_says_that_it_can_go_on(tmp_path):
+    what = ("--only", "native", "--methods", "PLATO", "--setup", "wildfire-2x3-S0")
+    how = ("--seeds", "1", "--protocol", "field", "--engine", "local")
+    _, err, code = interrupted(tmp_path, "1 cell(s)", "reproduce", *what, *how)
+    kept = "plato: stopped. What is done is kept; the same command goes on.\n"
+    assert (err, code) == (kept, 130)

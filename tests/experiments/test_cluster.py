@@ -311,7 +311,15 @@ def test_trials_ask_for_what_they_are_given_of_a_gpu(monkeypatch):
     )
     monkeypatch.setattr(tuning, "connected", lambda address: nullcontext(fake))
     with tuning.scores_of_cluster("auto", 0.25):
-        assert asked == [{"max_retries": door.RETRIES, "num_gpus": 0.25}]
+        pass
+    with tuning.scores_of_cluster("auto", 1.0):
+        pass
+    shared, whole = asked
+    assert whole == {"max_retries": door.RETRIES, "num_gpus": 1.0}
+    # Several on one GPU leave each other its memory.
+    variables = shared.pop("runtime_env")["env_vars"]
+    assert shared == whole | {"num_gpus": 0.25}
+    assert variables == {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
 def test_a_worker_is_lost_and_nothing_else(nodes, tmp_path):

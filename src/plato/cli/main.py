@@ -52,8 +52,10 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"plato {plato.__version__}")
         return
+    command = None
     try:
-        code = parsed(sys.argv[1:]).run()
+        command = parsed(sys.argv[1:])
+        code = command.run()
         sys.stdout.flush()
     except PlatoError as error:
         report_error(error)
@@ -62,7 +64,8 @@ def main() -> None:
         sys.stderr.close()
         code = 1
     except KeyboardInterrupt:
-        print("plato: stopped.", file=sys.stderr)
+        later = getattr(command, "when_stopped", "")
+        print(f"plato: stopped. {later}".rstrip(), file=sys.stderr)
         code = 130
     sys.exit(code)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from plato.cli.clusters import check_cluster
 from plato.cli.commands import Repeated
@@ -73,6 +73,8 @@ class Reproduce:
     """With ray: what each cell is given of a GPU."""
     part_of_training: float = 1.0
     """Cuts all trainings short, to try things out."""
+
+    when_stopped: ClassVar[str] = "What is done is kept; the same command goes on."
 
     def run(self) -> int:
         set_up_jax()

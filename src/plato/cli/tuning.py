@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from plato.cli.clusters import check_cluster
 from plato.cli.console import console, set_up_jax
@@ -47,6 +47,8 @@ class Tune:
     """Of a Ray cluster; without it, one is started on this machine."""
     gpus: float = 0.0
     """With ray: what each trial is given of a GPU."""
+
+    when_stopped: ClassVar[str] = "What is done is kept; the same command goes on."
 
     def run(self) -> int:
         set_up_jax()

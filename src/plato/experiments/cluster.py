@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from plato.cluster import PATIENCE, RETRIES, connected, first_line
+from plato.cluster import PATIENCE, connected, first_line, task
 from plato.errors import PlatoError
 from plato.experiments.board import News, writer
 from plato.experiments.cells import Cell
@@ -36,12 +36,12 @@ class Cluster:
         running: dict[Any, _Task] = {}
         begun = 0
         with connected(self.address) as ray, ExitStack() as claims:
-            task = ray.remote(max_retries=RETRIES, num_gpus=self.gpus)(done_elsewhere)
+            do = task(ray, done_elsewhere, self.gpus)
             news = News(ray, listener)
             while waiting or running:
                 room = _most(ray) - len(running)
                 mine = list(islice(_claimed(waiting, store, claims), max(room, 0)))
-                running |= {task.remote(one.cell, news.board): one for one in mine}
+                running |= {do.remote(one.cell, news.board): one for one in mine}
                 begun += len(mine)
                 if not running:
                     break  # others are doing all that is left

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from plato.cluster import PATIENCE, RETRIES, connected, first_line
+from plato.cluster import PATIENCE, connected, first_line, task
 from plato.errors import PlatoError
 from plato.tuning.study import Run
 from plato.tuning.trials import Ears, Found, scores
@@ -17,7 +17,7 @@ def scores_of_cluster(address: str | None, gpus: float = 0.0) -> Iterator[Run]:
     `gpus` is what each is given of a GPU; Ray hides them from tasks that ask for none.
     """
     with connected(address) as ray:
-        task = ray.remote(max_retries=RETRIES, num_gpus=gpus)(score_elsewhere)
+        score = task(ray, score_elsewhere, gpus)
 
         def run(
             method: str,
@@ -28,7 +28,7 @@ def scores_of_cluster(address: str | None, gpus: float = 0.0) -> Iterator[Run]:
             **settings: Any,
         ) -> Iterator[tuple[int, float]]:
             running = {
-                task.remote(method, setup, found, **settings): i
+                score.remote(method, setup, found, **settings): i
                 for i, found in enumerate(trials)
             }
             ears.trains(list(running.values()), 0.0)
