@@ -23,6 +23,7 @@ from plato.evaluation.contestants import Checkpoint, Contestant, Training
 from plato.evaluation.evaluate import NoiseProtocol, evaluate
 from plato.evaluation.metrics import EpisodeMetrics
 from plato.evaluation.named import Actions, named_policy
+from plato.learners.config import EVALUATION_SEEDS
 from plato.policies.policy import Policy
 from plato.seeding import SEEDS
 
@@ -55,7 +56,7 @@ class Protocol:
 
 
 _DEFAULTS = {
-    "paper": Protocol("paper", "paper", "own", range(200, 250), range(200, 250), 3),
+    "paper": Protocol("paper", "paper", "own", EVALUATION_SEEDS, EVALUATION_SEEDS, 3),
     "field": Protocol("field", "independent", "own", range(200, 1200), VALIDATION, 1),
 }
 

@@ -104,7 +104,7 @@ class MappoConfig(Budget):
 
 
 EVALUATION_SEEDS = range(200, 250)
-"""Which training has to leave alone."""
+"""The paper's, which training has to leave alone."""
 LONGEST_NAME = 100
 """Letters of setups' names in the names of files, which systems allow 255 or fewer."""
 Networks: TypeAlias = ActorConfig | DicgConfig | DgnConfig | MohitoConfig
