@@ -75,6 +75,7 @@ class Reproduce:
     """Cuts all trainings short, to try things out."""
 
     when_stopped: ClassVar[str] = "What is done is kept; the same command goes on."
+    """Said after Ctrl-C."""
 
     def run(self) -> int:
         set_up_jax()

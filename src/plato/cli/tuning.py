@@ -49,6 +49,7 @@ class Tune:
     """With ray: what each trial is given of a GPU."""
 
     when_stopped: ClassVar[str] = "What is done is kept; the same command goes on."
+    """Said after Ctrl-C."""
 
     def run(self) -> int:
         set_up_jax()
