@@ -189,7 +189,8 @@ def test_a_learner_comes_to_do_as_it_is_told(tmp_path):
         (("other.safetensors",), "other.safetensors was trained for another game"),
     ],
 )
-def test_who_cannot_advise_is_refused(names, words, tmp_path, monkeypatch):
+@pytest.mark.parametrize("fleet", [False, True])
+def test_who_cannot_advise_is_refused(names, words, fleet, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wildfires = Features(4, 4, 1)
     for name, config, features in (
@@ -202,6 +203,7 @@ def test_who_cannot_advise_is_refused(names, words, tmp_path, monkeypatch):
         save_policy(path, actor, config, PaddedShape(1, *features, 1), {})
     config = TrainConfig(
         setups=NAMES,
+        fleet=fleet,
         learning=MappoConfig(games=4, minibatches=2, advisers=names),
     )
     with pytest.raises(PlatoError, match=words):

@@ -289,7 +289,8 @@ class Train(CommonSettings):
     def _networks_begun_with(self) -> ActorConfig:
         """Those of the policy to begin with."""
         from plato.domains.setups import load_setup
-        from plato.learners.predecessors import networks_of, predecessor_file
+        from plato.learners.predecessors import predecessor_file
+        from plato.policies.checkpoint import networks_of
 
         first = self.setup[:1] if self.fleet else self.setup
         setups = [load_setup(name) for name in first]

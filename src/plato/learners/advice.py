@@ -19,7 +19,7 @@ from plato.domains.setups import Setup
 from plato.domains.wildfire.maps import SCATTERED, seen_at
 from plato.errors import PlatoError
 from plato.game import Observation, how_many, stack
-from plato.policies.checkpoint import load_policy, trained_file
+from plato.policies.checkpoint import load_actor, networks_of, trained_file
 from plato.policies.pointer import PointerActor
 
 
@@ -90,28 +90,20 @@ def load_advisers(
     `homes` are the games of the setups, where those that are played were moved,
     or scattered.
     """
-    actors = [_adviser(path) for path in files]
-    for path, actor in zip(files, actors, strict=True):
-        if not _alike(actor, actors[0]):
+    actors = stack([load_actor(path) for path in files])
+    return Advisers(actors, None if homes is None else stack(homes), scattered)
+
+
+def refuse_unfit(files: Sequence[Path]) -> None:
+    """Refuses those of one configuration who cannot advise, or not together."""
+    forms = {path: networks_of(path) for path in files}
+    for path, form in forms.items():
+        if form.encoder == "lstm":
+            raise PlatoError(
+                f"{path} cannot advise; only policies of PLATO without memory do."
+            )
+        if form != forms[files[0]]:
             raise PlatoError(
                 f"The advisers {files[0]} and {path} differ in their networks; ask "
                 f"such as were trained with the same."
             )
-    return Advisers(stack(actors), None if homes is None else stack(homes), scattered)
-
-
-def _adviser(path: Path) -> PointerActor:
-    policy = load_policy(path)
-    remembers = isinstance(policy, PointerActor) and policy.start(1) is not None
-    if not isinstance(policy, PointerActor) or remembers:
-        raise PlatoError(
-            f"{path} cannot advise; only policies of PLATO without memory do."
-        )
-    return policy
-
-
-def _alike(one: Any, other: Any) -> bool:
-    shapes = [[leaf.shape for leaf in jax.tree.leaves(tree)] for tree in (one, other)]
-    return shapes[0] == shapes[1] and jax.tree.structure(one) == jax.tree.structure(
-        other
-    )

@@ -3,15 +3,18 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from plato.configuration import from_mapping, to_mapping
+from plato.configuration import to_mapping
 from plato.domains.setups import Setup
 from plato.errors import PlatoError
 from plato.game import features_of
 from plato.learners.config import Networks, TrainConfig
-from plato.policies.checkpoint import load_actor, refuse_another_game, trained_file
-from plato.policies.config import ActorConfig
+from plato.policies.checkpoint import (
+    load_actor,
+    networks_of,
+    refuse_another_game,
+    trained_file,
+)
 from plato.policies.pointer import PointerActor
-from plato.tensors import read_header
 
 
 def predecessor_files(
@@ -46,9 +49,3 @@ def load_predecessor(
             f"{', '.join(others)}."
         )
     return actor
-
-
-def networks_of(path: Path) -> ActorConfig:
-    """Which pointer actor a file holds."""
-    load_actor(path)  # refuses what is none
-    return from_mapping(ActorConfig, read_header(path)["actor"])

@@ -16,7 +16,12 @@ from plato.domains.wildfire.maps import MORE_FIRES, moved, scattered
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.errors import PlatoError
 from plato.game import NO_ARRAYS, Game, ReplayedNoise, features_of, stack
-from plato.learners.advice import Advisers, adviser_files, load_advisers
+from plato.learners.advice import (
+    Advisers,
+    adviser_files,
+    load_advisers,
+    refuse_unfit,
+)
 from plato.learners.beginnings import Contender, best
 from plato.learners.config import RunName, TrainConfig
 from plato.learners.kinds import Kind, compiled, of_run
@@ -41,6 +46,9 @@ class Program:
     def __init__(self, config: TrainConfig, setups: dict[str, Setup]) -> None:
         self.config = config
         self.runs = config.runs
+        if config.advisers:
+            own = {name: setups[name] for name in config.setups}
+            refuse_unfit([*adviser_files(config.advisers, own).values()])
         rows = [_rows_of(run, setups) for run in self.runs]
         forms = _forms(config, setups, _room(rows))
         kinds = [[forms[name] for name in run.setups] for run in self.runs]

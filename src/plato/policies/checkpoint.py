@@ -158,6 +158,12 @@ def load_actor(path: Path) -> PointerActor:
     return policy
 
 
+def networks_of(path: Path) -> ActorConfig:
+    """Which pointer actor a file holds."""
+    load_actor(path)  # refuses what is none
+    return from_mapping(ActorConfig, read_header(path)["actor"])
+
+
 def public_features(path: Path) -> list[bool]:
     """Which features of an agent the others saw while a pointer actor was trained.
 
