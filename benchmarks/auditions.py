@@ -4,8 +4,8 @@
 
 RUN holds several trainings of each setup, without beginnings (`plato train --seeds 8`).
 A row has, for a part of the training, the correlation over trainings between the
-return there, a mean of ten updates, and that of the last twentieth; and how they end in
-the mean if of so many beginnings the best one there goes on.
+return there, a mean of ten updates, and that of the last twentieth (ten at least); and
+how they end in the mean if of so many beginnings the best one there goes on.
 """
 
 import argparse
@@ -28,26 +28,27 @@ def main() -> None:
     parser.add_argument("--beginnings", type=int, default=4)
     options = parser.parse_args()
     folder = RunFolder(options.run)
-    by_setup: dict[tuple[str, ...], list[list[float]]] = {}
+    by_setup: dict[tuple[str, ...], list[list[float | None]]] = {}
     for run in folder.config().runs:
         curve = [row["return"] for row in folder.read_metrics(run)]
         by_setup.setdefault(run.setups, []).append(curve)
-    for setups, curves in by_setup.items():
+    for setups, found in by_setup.items():
+        curves = np.asarray(found, float)  # NaN where no episode ended
         print(f"\n{', '.join(setups)}: {len(curves)} trainings\n")
         print(f"| after | correlation | best of {options.beginnings} ends at |")
         print("|---:|---:|---:|")
-        for row in rows(np.asarray(curves), options.beginnings):
+        for row in rows(curves, options.beginnings):
             print(row)
 
 
 def rows(curves: np.ndarray, beginnings: int) -> Sequence[str]:
     """A row for each part of trainings, whose returns are given."""
     updates = curves.shape[1]
-    end = curves[:, -max(updates // 20, 1) :].mean(axis=1)
+    end = np.nanmean(curves[:, -max(updates // 20, WINDOW) :], axis=1)
     found = [f"| (all) | | {end.mean():.1f} |"]
     for part in PARTS:
         now = round(part * updates)
-        there = curves[:, max(now - WINDOW, 0) : now].mean(axis=1)
+        there = np.nanmean(curves[:, max(now - WINDOW, 0) : now], axis=1)
         correlation = np.corrcoef(there, end)[0, 1]
         chosen = [
             end[list(some)][there[list(some)].argmax()]

@@ -38,7 +38,7 @@ def run_plato(folder: Path, *arguments: object) -> Result:
 def start_plato(folder: Path, *arguments: object) -> Result:
     """Runs `plato …` in a folder, in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
+        [sys.executable, "-m", "plato", *map(str, arguments)],
         cwd=folder,
         env=AS_USERS_DO,
         capture_output=True,
