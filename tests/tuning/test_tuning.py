@@ -30,7 +30,7 @@ from plato.tuning.study import Plan, Standing, search
 from plato.tuning.trials import Ears, scores, shape
 
 SETUP = "wildfire-2x3-S3"
-BUDGET = {"steps": 6 * 100 * 2, "seed": 3, "validation": 4}
+BUDGET: dict[str, Any] = {"steps": 6 * 100 * 2, "seed": 3, "validation": 4}
 
 
 def middle(method) -> dict[str, float]:
@@ -120,6 +120,35 @@ def test_trials_are_trained_and_scored(monkeypatch):
     assert heard == [([0, 1], 0.0), ([0, 1], 0.5), ([0, 1], 1.0)]
 
 
+def test_a_trial_may_have_several_trainings(monkeypatch):
+    """Each trial's are those of its settings with one seed after the other."""
+    setup, rates, scored = load_setup(SETUP), (1e-4, 1e-2), []
+
+    def worth(policy, *_) -> float:
+        scored.append(policy)
+        return 10.0 ** len(scored)
+
+    monkeypatch.setattr(trials, "_score", worth)
+    found = [middle("dicg") | {"rate": rate} for rate in rates]
+    assert dict(scores("dicg", setup, found, **BUDGET, trainings=2)) == {
+        0: (10 + 100) / 2,
+        1: (1000 + 10_000) / 2,
+    }
+    budget = {name: BUDGET[name] for name in ("steps", "seed")}
+    for place, one in enumerate(found):
+        config = configuration("dicg", SETUP, one, **budget, trainings=2)
+        assert [run.seed for run in config.runs] == [3, 4]
+        alone = Group(config, {SETUP: setup}, config.runs)
+        learner = alone.start()
+        for update in (1, 2):
+            learner, _ = alone.advance(learner, update)
+        own = scored[2 * place : 2 * place + 2]
+        for policy, expected in zip(own, alone.policies(learner), strict=True):
+            leaves = zip(*map(jax.tree.leaves, (policy, expected)), strict=True)
+            for a, b in leaves:
+                np.testing.assert_allclose(a, b, atol=1e-4)
+
+
 @pytest.fixture
 def memory(monkeypatch):
     """A device that holds so many trainings in one program; what is tried, and said.
@@ -138,7 +167,7 @@ def memory(monkeypatch):
             if len(members) > size or not (alone or beside_others):
                 raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
             made.extend((RulePolicy(noop), i) for i in members)
-            return [policy for policy, _ in made[-len(members) :]]
+            return [[policy] for policy, _ in made[-len(members) :]]
 
         monkeypatch.setattr(trials._Trainings, "train", train)
         monkeypatch.setattr(trials, "_score", worth)
@@ -361,12 +390,30 @@ def test_a_search_does_not_go_on_with_another_game(asked, tmp_path):
     assert search(plan, folder, 2).done == 2
 
 
+def test_a_search_of_an_older_version_goes_on(asked, tmp_path, monkeypatch):
+    """It noted no number of trainings: there was one."""
+    plan = Plan(method="dicg")
+
+    def noted(plan) -> dict[str, Any]:
+        return {k: v for k, v in vars(plan).items() if k != "trainings"}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(study, "asdict", noted)
+        search(plan, tmp_path, 1)
+    assert '"trainings"' not in (tmp_path / "study.journal").read_text()
+    assert search(plan, tmp_path, 2).done == 2
+    with pytest.raises(PlatoError, match="a search with other settings"):
+        search(replace(plan, trainings=2), tmp_path, 3)
+
+
 def test_what_cannot_be_searched_is_refused(asked, tmp_path, monkeypatch):
     search(Plan(method="dicg"), tmp_path, 1)
     with pytest.raises(PlatoError, match="a search with other settings"):
         search(Plan(method="dicg", episodes=100), tmp_path, 1)
     with pytest.raises(PlatoError, match="validation must be from 1"):
         Plan(method="dicg", validation=0)
+    with pytest.raises(PlatoError, match="trainings must be from 1"):
+        Plan(method="dicg", trainings=0)
     with pytest.raises(PlatoError, match="no setup"):
         search(Plan(method="dicg", setup="nowhere"), tmp_path / "b", 1)
     monkeypatch.setitem(sys.modules, "optuna", None)

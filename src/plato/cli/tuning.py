@@ -35,6 +35,8 @@ class Tune:
     """Episodes that a trial trains for."""
     validation: int = 15
     """Episodes that give its score, on seeds that are never reported."""
+    trainings: int = 1
+    """Trainings of a trial, each with another seed; its score is their mean."""
     together: int = 8
     """Trials proposed at once; those of one shape are trained side by side."""
     seed: int = 42

@@ -85,8 +85,9 @@ def configuration(
     *,
     steps: int,
     seed: int,
+    trainings: int = 1,
 ) -> TrainConfig:
-    """The training that a trial stands for: its settings, and a budget of steps."""
+    """The trainings that a trial stands for: its settings, and a budget of steps."""
     halves = METHODS[method]
     networks, learning = halves.networks(), halves.learning()
     values: dict[str, Any] = dict(found)
@@ -110,6 +111,7 @@ def configuration(
     return TrainConfig(
         setups=(setup,),
         seed=seed,
+        seeds=trainings,
         checkpoints=1,
         networks=networks,
         learning=replace(learning, updates=updates),

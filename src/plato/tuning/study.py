@@ -48,12 +48,15 @@ class Plan:
     """That a trial trains for."""
     validation: int = 15
     """Episodes that give a trial's score, on seeds that are never reported."""
+    trainings: int = 1
+    """Of a trial, with one seed after the other: its score is their mean."""
     seed: int = 42
-    """Of the trainings and of the search."""
+    """Of the (first) trainings and of the search."""
 
     def __post_init__(self) -> None:
         whole_number("episodes", self.episodes, 1)
         whole_number("validation", self.validation, 1)
+        whole_number("trainings", self.trainings, 1)
         whole_number("seed", self.seed, 0)
 
 
@@ -116,6 +119,7 @@ def search(
                 steps=steps,
                 seed=plan.seed,
                 validation=plan.validation,
+                trainings=plan.trainings,
                 ears=Ears(batch.trains, says),
             )
             for place, answer in answers:
@@ -190,8 +194,10 @@ def _open(optuna: Any, plan: Plan, setup: Setup, folder: Path) -> "optuna.Study"
     )
     before = study.user_attrs.get("plan")
     if before is None:
-        study.set_user_attr("plan", asdict(plan))
-    elif before != asdict(plan):
+        before = asdict(plan)
+        study.set_user_attr("plan", before)
+    # One that was begun by an older version lacks what there was not to choose then.
+    if asdict(Plan(method=plan.method)) | before != asdict(plan):
         raise PlatoError(
             f"{folder}: holds a search with other settings ({json.dumps(before)}); "
             f"choose another --out."
@@ -245,7 +251,12 @@ def _write(plan: Plan, folder: Path, study: "optuna.Study", steps: int) -> None:
     standing = _standing(study, [])
     if standing.found:
         config = configuration(
-            plan.method, plan.setup, standing.found, steps=steps, seed=plan.seed
+            plan.method,
+            plan.setup,
+            standing.found,
+            steps=steps,
+            seed=plan.seed,
+            trainings=plan.trainings,
         )
         write_text(folder / "best.toml", to_toml(config.to_mapping()))
     rows = io.StringIO()

@@ -1,4 +1,7 @@
-"""Trials: short trainings, side by side in one program where their shapes agree."""
+"""Trials: short trainings, side by side in one program where their shapes agree.
+
+A trial is one training, or several that differ in their seeds: its score is their mean.
+"""
 
 import os
 import threading
@@ -49,25 +52,22 @@ def scores(
     steps: int,
     seed: int,
     validation: int,
+    trainings: int = 1,
     ears: Ears = NOBODY,
 ) -> Iterator[tuple[int, float]]:
     """The place of each trial and its mean validation return, as they come to be known;
-    NaN where its training broke down."""
-    configs = [
-        configuration(method, setup.name, found, steps=steps, seed=seed)
-        for found in trials
-    ]
+    NaN where one of its trainings broke down."""
+    budget = {"steps": steps, "seed": seed, "trainings": trainings}
+    configs = [configuration(method, setup.name, found, **budget) for found in trials]
     numbers = [name for name, of in SPACES[method].items() if isinstance(of, Range)]
     together: dict[Hashable, Members] = {}
     for i, config in enumerate(configs):
         together.setdefault(shape(config, numbers), []).append(i)
-    trainings = _Trainings(setup, trials, configs, numbers, ears)
-    for members, policies in trainings.all(list(together.values())):
-        for i, policy in zip(members, policies, strict=True):
-            score = (
-                float("nan") if policy is None else _score(policy, setup, validation)
-            )
-            yield i, score
+    programs = _Trainings(setup, trials, configs, numbers, ears)
+    for members, found in programs.all(list(together.values())):
+        for i, policies in zip(members, found, strict=True):
+            each = [_score(policy, setup, validation) for policy in policies]
+            yield i, sum(each) / len(each) if each else float("nan")
 
 
 def shape(config: TrainConfig, numbers: Sequence[str]) -> Hashable:
@@ -76,8 +76,9 @@ def shape(config: TrainConfig, numbers: Sequence[str]) -> Hashable:
     return config.networks, tuple((k, v) for k, v in learning if k not in numbers)
 
 
-Trained: TypeAlias = tuple[Members, Sequence[Policy[Any] | None]]
-"""Trials and their policies; None for one that does not fit into memory."""
+Policies: TypeAlias = Sequence[Policy[Any]]
+"""Of one trial, one from each training; none if it does not fit into memory."""
+Trained: TypeAlias = tuple[Members, Sequence[Policies]]
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class _Trainings:
                     f"The trial with {found} does not fit into this device's memory; "
                     f"it counts as one without a score."
                 )
-                yield members, [None]
+                yield members, [[]]
 
     def halves(self, members: Members) -> list[Members]:
         if len(members) == 1:
@@ -143,18 +144,19 @@ class _Trainings:
         middle = len(members) // 2
         return [members[:middle], members[middle:]]
 
-    def attempt(self, members: Members) -> list[Policy[Any]] | None:
+    def attempt(self, members: Members) -> list[Policies] | None:
         """The policies of trials of one shape; None if they do not fit into memory."""
-        found: list[Policy[Any]] = []
+        found: list[Policies] = []
         return found if fits(lambda: found.extend(self.train(members))) else None
 
-    def train(self, members: Members) -> list[Policy[Any]]:
+    def train(self, members: Members) -> list[Policies]:
         config = self.configs[members[0]]
+        each = config.seeds
         columns = {
-            name: jnp.asarray([self.trials[i][name] for i in members])
+            name: jnp.repeat(jnp.asarray([self.trials[i][name] for i in members]), each)
             for name in self.numbers
         }
-        # A seed of its own for each would be luck that the search mistakes for merit.
+        # Other seeds for each would be luck that the search mistakes for merit.
         runs = config.runs * len(members)
         group = Group(config, {self.setup.name: self.setup}, runs, columns)
         self.ears.trains(members, 0.0)
@@ -169,7 +171,8 @@ class _Trainings:
                 jax.block_until_ready(metrics)
                 self.ears.trains(members, update / updates)
                 reported = time.monotonic()
-        return group.policies(learner)
+        policies = group.policies(learner)
+        return [policies[i : i + each] for i in range(0, len(policies), each)]
 
 
 def _score(policy: Policy[Any], setup: Setup, episodes: int) -> float:
