@@ -246,6 +246,27 @@ def test_what_the_page_says_of_the_planner():
     assert sure == {"less": sorted(named(less)), "more": sorted(named(more))}
 
 
+def test_what_the_readme_says_of_the_methods():
+    (head, _, *lines) = re.findall(
+        r"^\| \| PLATO \| DICG .*\n(?:\|.*\n)+", text("README.md"), re.MULTILINE
+    )[0].splitlines()
+    names, shares, reached = (
+        [cell.strip() for cell in line[1:-1].split("|")[1:]] for line in (head, *lines)
+    )
+    assert names.pop() == "a planner that knows the rules"
+    for row, share in zip((*names, suite.PLANNER), shares, strict=True):
+        mean = np.mean([trainings(row, s).mean() / optimum(s) for s in HARD])
+        assert f"{100 * mean:.1f} %" == share
+    native = [f"{grid}-{s}" for grid in suite.GRIDS for s in suite.LEVELS]
+    for row, said in zip(names[:-1], reached[:-2], strict=True):
+        least = {s: paper_cells("native", "return", *s.split("-"))[row] for s in native}
+        many = sum(
+            round(trainings(row, setup, protocol="paper").mean(), 2) >= cell.mean
+            for setup, cell in least.items()
+        )
+        assert said == f"{many} of {len(native)}"
+
+
 def test_setups_are_read_as_pages_name_them():
     assert named("on S1 and S3 of 2×3 and on 4×4 S1") == ["2x3-S1", "2x3-S3", "4x4-S1"]
     assert named("S1–S3 of 4×4, 3×3 S0") == ["4x4-S1", "4x4-S2", "4x4-S3", "3x3-S0"]
