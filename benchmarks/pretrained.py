@@ -1,38 +1,55 @@
 """What the policies that come with PLATO are worth, beside the optimum if it is known.
 
-python benchmarks/pretrained.py [--policy pretrained:generalist] [--episodes 2000]
+    python benchmarks/pretrained.py                                  # the specialists
+    python benchmarks/pretrained.py --policy pretrained:generalist   # or any other
+
+Specialists play their own setups, and the same on the maps that the paper transfers
+them to; any other policy plays all of these.
 """
 
 import argparse
+from collections.abc import Iterator
 
 from plato.domains.setups import load_setup
 from plato.domains.wildfire.optimum.known import known_optimum
+from plato.evaluation.contestants import TRANSFER
 from plato.evaluation.evaluate import evaluate
 from plato.experiments.suite import GRIDS, LEVELS
 
-LARGEST = "5x5"
+OWN = "pretrained"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--policy", default="pretrained")
+    parser.add_argument("--policy", default=OWN)
     parser.add_argument("--episodes", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=100_000)
     options = parser.parse_args()
-    own = options.policy == "pretrained"
-    places = [(grid, "") for grid in GRIDS]
-    if not own:
-        places += [(grid, "-transfer") for grid in (*GRIDS[1:], LARGEST)]
     print(f"| | {' | '.join(LEVELS)} |")
     print(f"|---|{'---:|' * len(LEVELS)}")
-    for grid, where in places:
-        names = [f"wildfire-{grid}-{level}{where}" for level in LEVELS]
-        cells = [worth(name, **vars(options)) for name in names]
-        title = grid.replace("x", "×") + where.replace("-", " ")
-        print(f"| {title} | {' | '.join(cells)} |", flush=True)
+    for title, played in rows(options.policy):
+        cells = [worth(*one, options.episodes, options.seed) for one in played]
+        print(f"| {title.replace('x', '×')} | {' | '.join(cells)} |", flush=True)
 
 
-def worth(name: str, policy: str, episodes: int, seed: int) -> str:
+def rows(policy: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Titles, and for each level of openness a policy and what it plays."""
+    for grid in GRIDS:
+        yield grid, [(policy, f"wildfire-{grid}-{level}") for level in LEVELS]
+    ways = [(home, away) for home in TRANSFER for away in TRANSFER[home]]
+    if policy != OWN:
+        ways = [(policy, away) for away in dict.fromkeys(away for _, away in ways)]
+    for home, away in ways:
+        maps = [f"wildfire-{away}-{level}-transfer" for level in LEVELS]
+        if policy != OWN:
+            yield f"{away} transfer", [(policy, setup) for setup in maps]
+            continue
+        specialists = [f"{OWN}:wildfire-{home}-{level}" for level in LEVELS]
+        title = f"{away} transfer, from {home}"
+        yield title, list(zip(specialists, maps, strict=True))
+
+
+def worth(policy: str, name: str, episodes: int, seed: int) -> str:
     """The mean return, and its share of the optimum."""
     setup = load_setup(name)
     played = evaluate(policy, setup, episodes=episodes, seed=seed)

@@ -302,6 +302,27 @@ def test_trials_are_tasks_too():
     assert heard == [([0, 1, 2], 0.0)]
 
 
+def test_what_trials_say_elsewhere_is_said_here(monkeypatch):
+    from plato.tuning import cluster as tuning
+    from plato.tuning.trials import Ears
+
+    def too_large(*_, ears, **settings):
+        ears.says("The trial does not fit.")
+        yield 0, math.nan
+
+    monkeypatch.setattr(tuning, "scores", too_large)
+    fake = SimpleNamespace(
+        wait=lambda references, timeout: (references, []),
+        get=lambda reference: tuning.score_elsewhere("dicg", None, {}),
+        exceptions=SimpleNamespace(RayError=RuntimeError),
+    )
+    said = []
+    ((place, score),) = tuning._as_they_come(fake, {"trial": 3}, Ears(says=said.append))
+    assert place == 3
+    assert math.isnan(score)
+    assert said == ["The trial does not fit."]
+
+
 def test_trials_ask_for_what_they_are_given_of_a_gpu(monkeypatch):
     from plato.tuning import cluster as tuning
 

@@ -342,6 +342,15 @@ def test_what_is_not_whole_is_no_traceback(plato, tmp_path):
             {"only": "zero-shot", "methods": (("Weakest",),)},
             "--only zero-shot has no cell of the rows 'Weakest'",
         ),
+        (
+            {"only": "zero-shot", "setup": ("wildfire-4x4-S1",)},
+            "--only zero-shot has no transfer of wildfire-4x4-S1; choose setups of "
+            "2x3 or 3x3",
+        ),
+        (
+            {"only": "zero-shot", "setup": ("wildfire-9x9-S1",)},
+            "wildfire-9x9-S1 is not one of the paper's native setups",
+        ),
     ],
 )
 def test_what_reproduce_refuses(asked, words):
@@ -356,6 +365,14 @@ def test_what_reproduce_refuses(asked, words):
 def test_methods_may_be_repeated(flags):
     asked = tyro.cli(Reproduce, args=flags)
     assert {cell.row.name for cell in asked.cells()} == {"PLATO", "DICG"}
+
+
+def test_zero_shot_trains_only_what_is_carried_over():
+    cells = Reproduce(only="zero-shot").cells()
+    assert {len(cell.plays) for cell in cells} == {3}
+    grids = {name.split("-")[1] for cell in cells for name in cell.trained_on}
+    assert grids == {"2x3", "3x3"}
+    assert set(cells) < set(Reproduce(only="native").cells())
 
 
 def test_reproducing_and_reporting(plato, tmp_path):

@@ -162,26 +162,27 @@ def memory(monkeypatch):
 
     def of(size: int, beside_others: bool = True):
         def train(self, members):
-            tried.append(list(members))
+            tried.append([one.trial for one in members])
             alone = threading.current_thread() is threading.main_thread()
             if len(members) > size or not (alone or beside_others):
                 raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
-            made.extend((RulePolicy(noop), i) for i in members)
-            return [[policy] for policy, _ in made[-len(members) :]]
+            made.extend((RulePolicy(noop), one.trial) for one in members)
+            return [policy for policy, _ in made[-len(members) :]]
 
-        monkeypatch.setattr(trials._Trainings, "train", train)
+        monkeypatch.setattr(trials._Programs, "train", train)
         monkeypatch.setattr(trials, "_score", worth)
         return tried, said
 
     return of
 
 
-def tell(said: list[str], many: int) -> dict[int, float]:
+def tell(said: list[str], many: int, trainings: int = 1) -> dict[int, float]:
     found = scores(
         "dicg",
         load_setup(SETUP),
         [middle("dicg")] * many,
         **BUDGET,
+        trainings=trainings,
         ears=Ears(says=said.append),
     )
     return dict(found)
@@ -193,6 +194,13 @@ def test_trials_that_do_not_fit_are_split_as_cells_are(memory):
     assert tried == [[0, 1, 2, 3, 4], [0, 1], [2, 3, 4], [2], [3, 4]]
     assert len(said) == 2
     assert said[0].startswith("5 trainings do not fit into this device's memory; they")
+
+
+def test_a_trial_of_several_trainings_is_split_as_well(memory):
+    tried, said = memory(2)
+    assert tell(said, 2, trainings=3) == {0: 0.0, 1: 1.0}
+    assert tried == [[0, 0, 0, 1, 1, 1], [0, 0, 0], [0], [0, 0], [1, 1, 1], [1], [1, 1]]
+    assert said[0].startswith("6 trainings do not fit into this device's memory; they")
 
 
 def test_a_trial_may_need_the_device_for_itself(memory):
@@ -216,7 +224,7 @@ def test_other_errors_of_trials_are_not_a_lack_of_memory(monkeypatch):
     def broken(self, members):
         raise jax.errors.JaxRuntimeError("INTERNAL: something else")
 
-    monkeypatch.setattr(trials._Trainings, "train", broken)
+    monkeypatch.setattr(trials._Programs, "train", broken)
     with pytest.raises(jax.errors.JaxRuntimeError, match="something else"):
         tell([], 2)
 
@@ -274,6 +282,8 @@ def test_a_search_goes_on_and_asks_nothing_twice(asked, tmp_path):
     learning: Any = config.learning
     assert config.method == "dicg"
     assert learning.rate == pytest.approx(last.found["rate"])
+    # For a training like any other, not for a trial.
+    assert (config.seeds, config.checkpoints) == (1, TrainConfig.checkpoints)
     lines = (tmp_path / "trials.csv").read_text().splitlines()
     rows = list(csv.DictReader(lines))
     assert [float(row["rate"]) for row in rows] == [one["rate"] for one in asked]

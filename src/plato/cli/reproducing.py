@@ -100,7 +100,7 @@ class Reproduce:
             PARTS[self.only],
             suite.protocols(_protocols(self.protocol)),
             methods=methods,
-            setups=self.setup or suite.NATIVE,
+            setups=self._setups(),
             seeds=self.seeds,
             part_of_training=self.part_of_training,
         )
@@ -110,6 +110,23 @@ class Reproduce:
                 f"--only {self.only} has no cell{named} by --protocol {self.protocol}."
             )
         return found
+
+    def _setups(self) -> Sequence[str]:
+        """The native setups that are trained on."""
+        from plato.evaluation.contestants import TRANSFER
+        from plato.experiments import suite
+
+        setups = self.setup or suite.NATIVE
+        if self.only != "zero-shot":
+            return setups
+        home = [name for name in suite.NATIVE if len(suite.plays(name)) == 1]
+        carried = [name for name in setups if name not in home]
+        if not carried:
+            raise PlatoError(
+                f"--only zero-shot has no transfer of {', '.join(setups)}; choose "
+                f"setups of {' or '.join(TRANSFER)}."
+            )
+        return carried
 
 
 def _check(seeds: int, part_of_training: float) -> None:

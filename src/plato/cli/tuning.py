@@ -32,15 +32,15 @@ class Tune:
     setup: str = "wildfire-3x3-S3"
     """What trials are trained and scored on."""
     episodes: int = 2000
-    """Episodes that a trial trains for."""
+    """Episodes that a training is long."""
     validation: int = 15
-    """Episodes that give its score, on seeds that are never reported."""
+    """Episodes that score it, on seeds that are never reported."""
     trainings: int = 1
     """Trainings of a trial, each with another seed; its score is their mean."""
     together: int = 8
     """Trials proposed at once; those of one shape are trained side by side."""
     seed: int = 42
-    """Of the trainings and of the search."""
+    """Of the search, and of the first training of every trial."""
     out: Path | None = None
     """The folder of the search (default: tuning/ and the method)."""
     engine: Literal["local", "ray"] = "local"

@@ -32,12 +32,14 @@ def scores_of_cluster(address: str | None, gpus: float = 0.0) -> Iterator[Run]:
                 for i, found in enumerate(trials)
             }
             ears.trains(list(running.values()), 0.0)
-            yield from _as_they_come(ray, running)
+            yield from _as_they_come(ray, running, ears)
 
         yield run
 
 
-def _as_they_come(ray: Any, running: dict[Any, int]) -> Iterator[tuple[int, float]]:
+def _as_they_come(
+    ray: Any, running: dict[Any, int], ears: Ears
+) -> Iterator[tuple[int, float]]:
     """Scores, one by one; what could not be done is said when all others are there."""
     failed: list[str] = []
     trials = len(running)
@@ -46,10 +48,12 @@ def _as_they_come(ray: Any, running: dict[Any, int]) -> Iterator[tuple[int, floa
         for reference in ready:
             place = running.pop(reference)
             try:
-                score = ray.get(reference)
+                score, lines = ray.get(reference)
             except ray.exceptions.RayError as error:
                 failed.append(first_line(error))
             else:
+                for line in lines:
+                    ears.says(line)
                 yield place, score
     if failed:
         raise PlatoError(
@@ -58,7 +62,11 @@ def _as_they_come(ray: Any, running: dict[Any, int]) -> Iterator[tuple[int, floa
         )
 
 
-def score_elsewhere(method: Any, setup: Any, found: Found, **settings: Any) -> float:
-    """The task."""
-    ((_, score),) = scores(method, setup, [found], **settings)
-    return score
+def score_elsewhere(
+    method: Any, setup: Any, found: Found, **settings: Any
+) -> tuple[float, list[str]]:
+    """The task: a trial's score, and what there is to say of it."""
+    said: list[str] = []
+    ears = Ears(says=said.append)
+    ((_, score),) = scores(method, setup, [found], **settings, ears=ears)
+    return score, said

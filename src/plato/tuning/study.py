@@ -3,7 +3,8 @@
 A study is a folder:
 
 study.journal    every trial, written as it ends (Optuna's journal)
-best.toml        the best configuration so far, for `plato train --config`
+best.toml        the best settings so far, for `plato train --config`: one training, as
+                 long as a trial's
 trials.csv       all finished trials, one a line
 """
 
@@ -22,7 +23,7 @@ from plato.configuration import to_toml, whole_number
 from plato.domains.setups import Setup, load_setup
 from plato.errors import PlatoError
 from plato.files import held, writable, write_text
-from plato.learners.config import MethodName
+from plato.learners.config import MethodName, TrainConfig
 from plato.tuning.spaces import SPACES, Choice, configuration
 from plato.tuning.trials import Ears, scores
 
@@ -45,13 +46,13 @@ class Plan:
     method: MethodName
     setup: str = "wildfire-3x3-S3"
     episodes: int = 2000
-    """That a trial trains for."""
+    """That a training of a trial is long."""
     validation: int = 15
-    """Episodes that give a trial's score, on seeds that are never reported."""
+    """Episodes that score a training, on seeds that are never reported."""
     trainings: int = 1
     """Of a trial, with one seed after the other: its score is their mean."""
     seed: int = 42
-    """Of the (first) trainings and of the search."""
+    """Of the search, and of the first training of every trial."""
 
     def __post_init__(self) -> None:
         whole_number("episodes", self.episodes, 1)
@@ -251,13 +252,10 @@ def _write(plan: Plan, folder: Path, study: "optuna.Study", steps: int) -> None:
     standing = _standing(study, [])
     if standing.found:
         config = configuration(
-            plan.method,
-            plan.setup,
-            standing.found,
-            steps=steps,
-            seed=plan.seed,
-            trainings=plan.trainings,
+            plan.method, plan.setup, standing.found, steps=steps, seed=plan.seed
         )
+        # Trials keep their last policy alone: nobody chooses among others.
+        config = replace(config, checkpoints=TrainConfig.checkpoints)
         write_text(folder / "best.toml", to_toml(config.to_mapping()))
     rows = io.StringIO()
     names = list(SPACES[plan.method])

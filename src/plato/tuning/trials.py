@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from plato.domains.setups import Setup
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.named import acting
 from plato.evaluation.protocols import VALIDATION
-from plato.learners.config import MethodName, TrainConfig
+from plato.learners.config import MethodName, RunName, TrainConfig
 from plato.learners.device_memory import fits, in_two
 from plato.learners.program import Group
 from plato.policies.policy import Policy
@@ -27,17 +27,27 @@ from plato.tuning.spaces import SPACES, Range, configuration
 
 Found: TypeAlias = Mapping[str, float]
 """The value of each setting that is searched."""
-Members: TypeAlias = list[int]
-"""The places of trials that are trained in one program."""
 REPORT_SECONDS = 0.5
+
+
+class Training(NamedTuple):
+    """One of the trainings of a trial."""
+
+    trial: int
+    """The place of the trial."""
+    run: RunName
+
+
+Members: TypeAlias = list[Training]
+"""Trainings of one program."""
 
 
 @dataclass(frozen=True)
 class Ears:
     """Whoever wants to know how trials go. Called from several threads."""
 
-    trains: Callable[[Members, float], None] = lambda members, share: None
-    """How much of their training some trials have behind them."""
+    trains: Callable[[list[int], float], None] = lambda places, share: None
+    """How much of a training some trials have behind them."""
     says: Callable[[str], None] = lambda line: None
 
 
@@ -62,12 +72,18 @@ def scores(
     numbers = [name for name, of in SPACES[method].items() if isinstance(of, Range)]
     together: dict[Hashable, Members] = {}
     for i, config in enumerate(configs):
-        together.setdefault(shape(config, numbers), []).append(i)
-    programs = _Trainings(setup, trials, configs, numbers, ears)
-    for members, found in programs.all(list(together.values())):
-        for i, policies in zip(members, found, strict=True):
-            each = [_score(policy, setup, validation) for policy in policies]
-            yield i, sum(each) / len(each) if each else float("nan")
+        # Other seeds for each trial would be luck that the search mistakes for merit.
+        own = [Training(i, run) for run in config.runs]
+        together.setdefault(shape(config, numbers), []).extend(own)
+    programs = _Programs(setup, trials, configs, numbers, ears)
+    known: dict[int, list[float]] = {i: [] for i in range(len(trials))}
+    for members, policies in programs.all(list(together.values())):
+        for training, policy in zip(members, policies, strict=True):
+            own = known[training.trial]
+            lost = policy is None
+            own.append(float("nan") if lost else _score(policy, setup, validation))
+            if len(own) == trainings:
+                yield training.trial, sum(own) / trainings
 
 
 def shape(config: TrainConfig, numbers: Sequence[str]) -> Hashable:
@@ -76,13 +92,12 @@ def shape(config: TrainConfig, numbers: Sequence[str]) -> Hashable:
     return config.networks, tuple((k, v) for k, v in learning if k not in numbers)
 
 
-Policies: TypeAlias = Sequence[Policy[Any]]
-"""Of one trial, one from each training; none if it does not fit into memory."""
-Trained: TypeAlias = tuple[Members, Sequence[Policies]]
+Trained: TypeAlias = tuple[Members, Sequence[Policy[Any] | None]]
+"""Trainings and their policies; None for one that does not fit into memory."""
 
 
 @dataclass(frozen=True)
-class _Trainings:
+class _Programs:
     """The trainings of some trials, in as many programs as it takes."""
 
     setup: Setup
@@ -95,7 +110,7 @@ class _Trainings:
     """Set when nobody waits for them any more."""
 
     def all(self, groups: Sequence[Members]) -> Iterator[Trained]:
-        """Trials group by group, those that are trained first first."""
+        """Trainings group by group, those that are done first first."""
         too_large: list[Members] = []
         # Programs of different shapes are compiled and run side by side, one to a core.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -128,14 +143,13 @@ class _Trainings:
             elif len(members) > 1:
                 waiting = [*self.halves(members), *waiting]
             else:
-                found = ", ".join(
-                    f"{k} {v:.3g}" for k, v in self.trials[members[0]].items()
-                )
+                settings = self.trials[members[0].trial].items()
+                found = ", ".join(f"{k} {v:.3g}" for k, v in settings)
                 self.ears.says(
                     f"The trial with {found} does not fit into this device's memory; "
                     f"it counts as one without a score."
                 )
-                yield members, [[]]
+                yield members, [None]
 
     def halves(self, members: Members) -> list[Members]:
         if len(members) == 1:
@@ -144,22 +158,21 @@ class _Trainings:
         middle = len(members) // 2
         return [members[:middle], members[middle:]]
 
-    def attempt(self, members: Members) -> list[Policies] | None:
-        """The policies of trials of one shape; None if they do not fit into memory."""
-        found: list[Policies] = []
+    def attempt(self, members: Members) -> list[Policy[Any]] | None:
+        """The policies of one program; None if it does not fit into memory."""
+        found: list[Policy[Any]] = []
         return found if fits(lambda: found.extend(self.train(members))) else None
 
-    def train(self, members: Members) -> list[Policies]:
-        config = self.configs[members[0]]
-        each = config.seeds
+    def train(self, members: Members) -> list[Policy[Any]]:
+        config = self.configs[members[0].trial]
         columns = {
-            name: jnp.repeat(jnp.asarray([self.trials[i][name] for i in members]), each)
+            name: jnp.asarray([self.trials[one.trial][name] for one in members])
             for name in self.numbers
         }
-        # Other seeds for each would be luck that the search mistakes for merit.
-        runs = config.runs * len(members)
+        runs = [one.run for one in members]
         group = Group(config, {self.setup.name: self.setup}, runs, columns)
-        self.ears.trains(members, 0.0)
+        places = list(dict.fromkeys(one.trial for one in members))
+        self.ears.trains(places, 0.0)
         learner, updates = group.start(), config.learning.updates
         reported = time.monotonic()
         for update in range(1, updates + 1):
@@ -169,10 +182,9 @@ class _Trainings:
             if time.monotonic() - reported > REPORT_SECONDS:
                 # Updates are begun long before they are done.
                 jax.block_until_ready(metrics)
-                self.ears.trains(members, update / updates)
+                self.ears.trains(places, update / updates)
                 reported = time.monotonic()
-        policies = group.policies(learner)
-        return [policies[i : i + each] for i in range(0, len(policies), each)]
+        return group.policies(learner)
 
 
 def _score(policy: Policy[Any], setup: Setup, episodes: int) -> float:
