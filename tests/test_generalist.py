@@ -144,7 +144,46 @@ def test_who_is_ahead_of_it():
         assert (ahead(row), earned) == said_of.get(row, ([], []))
     forms = {row.name for part in ("ablation", "switches") for row in suite.ROWS[part]}
     found = {setup for row in forms - {"PLATO"} for setup in ahead(row)}
-    assert sorted(found) == named(means.partition("other forms of PLATO on")[2])
+    forms_on = means.partition("other forms of PLATO on")[2].partition(".")[0]
+    assert sorted(found) == named(forms_on)
+
+
+def shipped() -> dict[str, float]:
+    """What the specialists that come with PLATO earn; away from home, the better."""
+    page = text("docs/training.md").partition("(`benchmarks/pretrained.py`)")[2]
+    row = r"^\| (\d×\d)( transfer)?(?:, from \d×\d)? \|(.*)\|$"
+    found: dict[str, float] = {}
+    for grid, away, cells in re.findall(row, page, re.MULTILINE):
+        returns = re.findall(r"(\S+) \(\S+ %\)", cells)
+        for level, earned in zip(suite.LEVELS, returns, strict=True):
+            setup = f"{grid.replace('×', 'x')}-{level}{away.replace(' ', '-')}"
+            found[setup] = max(float(earned), found.get(setup, -np.inf))
+    return found
+
+
+def test_how_it_stands_beside_the_specialists_that_come_with_it():
+    least, most, but, count, where, own, theirs = said(
+        r"it earns at least (\d+) % at home, and at least (\d+) % on all setups but "
+        r"(.*?); on maps never seen it is ahead on (\w+) of twelve, and behind on "
+        r"(\S+ S\d) \((\S+) against (\S+)\)"
+    )
+    assert set(shipped()) == set(table())
+    parts = {s: 100 * table()[s][0] / shipped()[s] for s in NATIVE}
+    assert round(min(parts.values())) == int(least)
+    assert [s for s in NATIVE if parts[s] < int(most)] == named(but)
+    behind = [s for s in UNSEEN if table()[s][0] < shipped()[s]]
+    assert [s.removesuffix("-transfer") for s in behind] == named(where)
+    assert COUNTS[12 - len(behind)] == count
+    assert (f"{table()[behind[0]][0]}", f"{shipped()[behind[0]]}") == (own, theirs)
+
+
+@pytest.mark.parametrize("way", [("3x3-S3", "5x5-S3-transfer"), ("2x3-S2", "2x3-S2")])
+def test_specialists_earn_what_is_printed(way: tuple[str, str]):
+    home, setup = way
+    policy = f"pretrained:wildfire-{home}"
+    earned = evaluate(policy, f"wildfire-{setup}", episodes=400).metrics["return"]
+    error = earned.std(ddof=1) * (1 / len(earned) + 1 / PLAYED) ** 0.5
+    assert earned.mean() == pytest.approx(shipped()[setup], abs=4 * error)
 
 
 def test_what_the_readme_says_of_it():

@@ -61,10 +61,17 @@ DIFFERENCES = (
     ),
     (
         "Settings",
-        "DICG, DGN and MOHITO have the settings that the paper tuned, or those of "
-        "their own codes. PLATO's rates, batches and schedules were chosen anew for "
-        "short trainings, on these setups. No row is of a search with one budget for "
-        "all (`plato tune`).",
+        "DICG, DGN and MOHITO have the settings that the paper tuned, or else those of "
+        "their own codes; but DGN and MOHITO make one gradient step for 200 and for 60 "
+        "steps played, where their codes do for 20 and for one. PLATO's rates, batches "
+        "and schedules were chosen anew for short trainings, on these setups. No row "
+        "is of a search with one budget for all (`plato tune`).",
+    ),
+    (
+        "Baselines",
+        "DICG's graph convolutions are trained, which in the released code stay as "
+        "they were drawn. MOHITO's actors learn by soft choices among what they may "
+        "do, and its critics from each step's own reward.",
     ),
     (
         "Trainings",
