@@ -107,7 +107,7 @@ def test_what_was_not_advised_does_not_count():
     (group,), ((contender,),) = program.groups, program.start()
     games, learner, advisers = (
         jax.tree.map(lambda leaf: leaf[0], tree)
-        for tree in (group.games, contender.learner, group._advisers)
+        for tree in (group.arena.games, contender.learner, group._advisers)
     )
     stage, experience = rollout(
         games, learner.networks.actor, learner.stage, jax.random.key(0), 1

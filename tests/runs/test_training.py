@@ -78,24 +78,34 @@ def test_a_run_leaves_all_that_is_needed(finished):
     assert len(different) == 2
 
 
-@pytest.mark.parametrize("after", [1, 3, 4])
-def test_resume_equals_uninterrupted(finished, tmp_path, monkeypatch, after):
-    """Killed at any moment and begun again: the same files, bit for bit."""
-    monkeypatch.setattr(loop, "pause_before_saving", lambda took: 0.0)
-    folder = RunFolder.create(tmp_path / "killed", SMALL)
+@pytest.fixture
+def resumed(tmp_path, monkeypatch):
+    """A run that was killed after some update, and begun again."""
 
     class Killed(BaseException):
         pass
 
-    def kill(progress):
-        if progress.update == after:
-            raise Killed
+    def run(config: TrainConfig, after: int) -> RunFolder:
+        folder = RunFolder.create(tmp_path / f"killed-{after}", config)
 
-    monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
-    with pytest.raises(Killed):
-        train(folder, kill)
-    assert train(folder)
-    assert contents(folder) == contents(finished)
+        def kill(progress):
+            if progress.update == after:
+                raise Killed
+
+        monkeypatch.setattr(loop, "pause_before_saving", lambda took: 0.0)
+        monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
+        with pytest.raises(Killed):
+            train(folder, kill)
+        assert train(folder)
+        return folder
+
+    return run
+
+
+@pytest.mark.parametrize("after", [1, 3, 4])
+def test_resume_equals_uninterrupted(finished, resumed, after):
+    """Killed at any moment and begun again: the same files, bit for bit."""
+    assert contents(resumed(SMALL, after)) == contents(finished)
 
 
 def test_saving_takes_a_small_part_of_the_time(tmp_path, monkeypatch):
@@ -216,7 +226,7 @@ def test_a_fleet_and_a_generalist():
     general: Any = Program(replace(SMALL, setups=setups), loaded)
     assert len(general.runs) == 2
     (group,) = general.groups
-    sizes = np.asarray(group.games.rules.size)  # run, game, task
+    sizes = np.asarray(group.arena.games.rules.size)  # run, game, task
     assert (sizes[0, :2, 2:] == 0).all()  # two games of 2x3, with two fires
     assert (sizes[0, 2:] > 0).all()  # two of 3x3, with four
     _, metrics = general.advance(general.start(), 1)
@@ -249,7 +259,7 @@ def test_scattered_games_have_room_for_more_fires_and_noise_of_their_own():
     program: Any = Program(replace(SMALL, maps="scattered"), loaded)
     (group,) = program.groups
     most = max(setup.rows.tasks for setup in loaded.values())
-    assert group.games.rules.size.shape[-1] == most + MORE_FIRES
+    assert group.arena.games.rules.size.shape[-1] == most + MORE_FIRES
     _, metrics = program.advance(program.start(), 1)
     assert np.isfinite(program.in_order(metrics["policy_loss"])).all()
     with pytest.raises(PlatoError, match="noise='paper' is a record"):
@@ -295,17 +305,28 @@ def test_runs_whose_maps_were_anywhere_can_be_read(tmp_path, anywhere, maps):
             TrainConfig.from_mapping({"setups": ["wildfire-2x3-S3"]} | also)
 
 
+def test_resume_on_new_maps_equals_uninterrupted(tmp_path, resumed):
+    """Killed between two rounds of maps, and in the middle of one."""
+    config = replace(SMALL, maps="scattered", new_maps=2)
+    whole = RunFolder.create(tmp_path / "whole", config)
+    assert train(whole)
+    for after in (2, 3):
+        assert contents(resumed(config, after)) == contents(whole)
+
+
 def test_games_that_are_moved_have_maps_of_their_own():
     loaded = {name: plato.load_setup(name) for name in SMALL.setups}
     settings = replace(SMALL, maps="moved", noise="paper")
     program: Any = Program(settings, loaded)
-    cells = np.asarray(program.groups[0].games.game.rules.cell)  # run, game, task, axis
+    cells = np.asarray(
+        program.groups[0].arena.games.game.rules.cell
+    )  # run, game, task, axis
     assert len({one.tobytes() for one in cells.reshape(-1, *cells.shape[2:])}) > 2
     plain: Any = Program(replace(SMALL, noise="paper"), loaded)
-    as_is = np.asarray(plain.groups[0].games.game.rules.cell)
+    as_is = np.asarray(plain.groups[0].arena.games.game.rules.cell)
     assert len({one.tobytes() for one in as_is.reshape(-1, *as_is.shape[2:])}) == 1
     # The noise is that of the setup, wherever its map lies.
-    records = (p.groups[0].games.record for p in (program, plain))
+    records = (p.groups[0].arena.games.record for p in (program, plain))
     jax.tree.map(np.testing.assert_array_equal, *records)
 
 

@@ -22,6 +22,7 @@ from plato.learners.predecessors import predecessor_files
 
 LATER = {
     "maps": "own",
+    "new_maps": 0,
     "advisers": [],
     "advice": 1.0,
     "advised": 0.5,

@@ -148,6 +148,9 @@ class CommonSettings:
     """Of every second game (wildfires): its setup's own; that map turned, mirrored and
     moved at random, so that what is learned holds wherever things are; or half of them
     scattered, with other numbers of agents and fires anywhere on grids up to 5×5."""
+    new_maps: int = 0
+    """After how many updates such games get other maps of the same kind; if 0, they
+    keep their first ones."""
     checkpoints: int = 20
     """How many policies to keep along the way, evenly spaced."""
 
@@ -190,6 +193,12 @@ class TrainConfig(TrainSettings):
         whole_number("seed", self.seed, 0)
         whole_number("game_seed", self.game_seed, 0)
         whole_number("checkpoints", self.checkpoints, 1)
+        whole_number("new_maps", self.new_maps, 0)
+        if self.new_maps and self.maps == "own":
+            raise PlatoError(
+                f"new_maps={self.new_maps} is for games on other maps than their "
+                f"setups' own; choose maps='moved' or 'scattered', or new_maps=0."
+            )
         games = range(self.game_seed, self.game_seed + self.seeds)
         if set(games) & set(EVALUATION_SEEDS):
             raise PlatoError(

@@ -6,14 +6,20 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int
 
+from plato.domains.wildfire.maps import MOVED
+from plato.game import how_many, select
 from plato.learners.advice import Advisers
 from plato.learners.beginnings import key_of
 from plato.learners.config import Learning, Networks
 from plato.learners.methods import Method, method_of
 from plato.learners.returns import returned
+from plato.learners.rollout import set_the_stage
 from plato.policies.padded import PaddedShape
 from plato.policies.pointer import PointerActor
 
@@ -49,16 +55,19 @@ class Kind:
 
 
 @lru_cache(maxsize=KINDS)
-def compiled(kind: Kind) -> tuple[Any, Any]:
-    """How a run begins, and the next update of all runs.
+def compiled(kind: Kind) -> tuple[Any, Any, Any]:
+    """How a run begins, the next update of all runs, and how they go on when some of
+    their games have other maps.
 
     A training that is resumed or repeated in the same process finds them compiled.
     """
-    update = partial(_step, kind)
-    return (
-        jax.jit(partial(_begin, kind), compiler_options=ONCE),
-        jax.jit(jax.vmap(update) if kind.mapped else _single(update), donate_argnums=1),
-    )
+
+    def of_all(function: Callable[..., Any]) -> Callable[..., Any]:
+        own = partial(function, kind)
+        return jax.jit(jax.vmap(own) if kind.mapped else _single(own), donate_argnums=1)
+
+    begin = jax.jit(partial(_begin, kind), compiler_options=ONCE)
+    return begin, of_all(_step), of_all(_restage)
 
 
 def _begin(kind: Kind, games, keys, game_keys, predecessors, run, number):
@@ -79,6 +88,17 @@ def _step(kind: Kind, games, learner, key, game_key, number, numbers, advisers):
     )
     ended, total = metrics.pop("ended"), metrics.pop("total")
     return following, metrics | returned(ended, total, kind.setups)
+
+
+def _restage(kind: Kind, games, learner, game_key, number, update):
+    away = np.zeros(how_many(games) // kind.setups, bool)
+    away[MOVED] = True
+    # Not what any rollout is played with: these count updates from the other end.
+    key = jax.random.fold_in(key_of(game_key, number), jnp.uint32(0) - update)
+    anew = set_the_stage(games, kind.method().policy(learner), key)
+    where = jnp.asarray(np.tile(away, kind.setups))
+    stage = jax.vmap(select)(where, anew, learner.stage)
+    return eqx.tree_at(lambda learner: learner.stage, learner, stage)
 
 
 def _single(function: Callable[..., Any]) -> Callable[..., Any]:

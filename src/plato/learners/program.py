@@ -7,21 +7,19 @@ from math import prod
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from plato.domains.setups import Rows, Setup
-from plato.domains.wildfire.maps import MORE_FIRES, moved, scattered
-from plato.domains.wildfire.paper_noise import with_paper_noise
-from plato.errors import PlatoError
-from plato.game import NO_ARRAYS, Game, ReplayedNoise, features_of, stack
+from plato.domains.wildfire.maps import MORE_FIRES
+from plato.game import Game, features_of, stack
 from plato.learners.advice import (
     Advisers,
     adviser_files,
     load_advisers,
     refuse_unfit,
 )
+from plato.learners.arena import Arena, joined
 from plato.learners.beginnings import Contender, best
 from plato.learners.config import RunName, TrainConfig
 from plato.learners.kinds import Kind, compiled, of_run
@@ -31,7 +29,6 @@ from plato.policies.padded import PaddedShape
 from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
 from plato.seeding import keys_of
-from plato.tensors import named_leaves
 
 Result = TypeVar("Result")
 
@@ -127,16 +124,13 @@ class Group:
         if config.maps == "scattered":
             rows = Rows(rows.agents, rows.tasks + MORE_FIRES)
         seeds = [config.game_seed + run.seed - config.seed for run in runs]
-        games = [
-            _games(config, [setups[n] for n in run.setups], rows, seed)
-            for run, seed in zip(runs, seeds, strict=True)
-        ]
-        self.games = stack(games)
+        played = [[setups[name] for name in run.setups] for run in runs]
+        self.arena = Arena(config, played, rows, seeds)
         # Runs of one seed share their beginnings across setups, as the paper's did.
         self._keys = keys_of([run.seed for run in runs])
         self._game_keys = keys_of(seeds)
         self._advisers = stack([_advisers(config, setups, run, rows) for run in runs])
-        self.shape = shape_of(games[0], rows, config)
+        self.shape = shape_of(of_run(self.arena.games, 0), rows, config)
         kind = Kind(
             config.networks,
             config.learning,
@@ -145,9 +139,14 @@ class Group:
             mapped=len(runs) > 1,
         )
         self.method = kind.method()
-        self._create, self._update = compiled(kind)
+        self._create, self._update, self._restage = compiled(kind)
         predecessors = stack([_predecessor(config, setups, run) for run in runs])
-        self._begun_with = (self.games, self._keys, self._game_keys, predecessors)
+        self._begun_with = (
+            self.arena.games,
+            self._keys,
+            self._game_keys,
+            predecessors,
+        )
 
     def start(self) -> list[Contender]:
         """New learners: as many as there are beginnings, each stacked over the runs."""
@@ -174,7 +173,7 @@ class Group:
         runs, numbers = len(self.runs), range(self.config.learning.beginnings)
         return [
             Contender.create(
-                _joined([create(run, number) for run in range(runs)]), number, runs
+                joined([create(run, number) for run in range(runs)]), number, runs
             )
             for number in numbers
         ]
@@ -186,6 +185,8 @@ class Group:
 
         Metrics are those of the contender that does best.
         """
+        if self.arena.turn_to(update):
+            contenders = [self._on_other_maps(one, update) for one in contenders]
         done = [self._advance(contender) for contender in contenders]
         contenders = [contender for contender, _ in done]
         if len(contenders) == 1:
@@ -200,10 +201,21 @@ class Group:
         learner, metrics = self._update(*self._arguments(contender))
         return contender.after(learner, metrics), metrics
 
+    def _on_other_maps(self, contender: Contender, update: int) -> Contender:
+        """The same, but that games begin anew where there is another map."""
+        learner = self._restage(
+            self.arena.games,
+            contender.learner,
+            self._game_keys,
+            contender.number,
+            np.full(len(self.runs), update),
+        )
+        return contender._replace(learner=learner)
+
     def _arguments(self, contender: Contender) -> tuple[Any, ...]:
         """Those of the update."""
         return (
-            self.games,
+            self.arena.games,
             contender.learner,
             self._keys,
             self._game_keys,
@@ -279,45 +291,6 @@ def _forms(
     }
 
 
-def _games(
-    config: TrainConfig, setups: list[Setup], rows: Rows, seed: int
-) -> Game[Any, Any]:
-    """The games of one run, stacked: its setups in turn, all with the same capacity."""
-    each, random = config.learning.games // len(setups), np.random.default_rng(seed)
-
-    def repeated(tree: Any) -> Any:
-        return stack([tree] * each)
-
-    parts = []
-    for setup in setups:
-        game = setup.game(rows)
-        if not jax.tree.leaves(game):
-            raise PlatoError(f"{setup.name}: {NO_ARRAYS}")
-        games = repeated(game)
-        if config.maps != "own":
-            games = moved(games, setup.config, random)
-        if config.maps == "scattered":
-            games = scattered(games, setup.config, random)
-        if config.noise == "paper":
-            noisy = with_paper_noise(games, setup.config)
-            games = ReplayedNoise(games, repeated(noisy.record))
-        parts.append(games)
-        if difference := _difference(parts[0], games):
-            raise PlatoError(
-                f"{setups[0].name} and {setup.name} cannot be trained as one, for they "
-                f"differ in {difference}; make that the same in both, or add --fleet, "
-                f"which trains them apart."
-            )
-    return _joined(parts)
-
-
-def _joined(stacks: Sequence[Any]) -> Any:
-    """Stacks as one."""
-    if len(stacks) == 1:
-        return stacks[0]
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *stacks)
-
-
 def _advisers(
     config: TrainConfig, setups: dict[str, Setup], run: RunName, rows: Rows
 ) -> Advisers | None:
@@ -344,16 +317,3 @@ def _predecessor(
     return load_predecessor(
         config.begin_with, config.networks, [setups[name] for name in run.setups]
     )
-
-
-def _difference(some: Any, others: Any) -> str | None:
-    """What keeps two batches of games from being put together."""
-    if jax.tree.structure(some) != jax.tree.structure(others):
-        return "their class or its static fields"
-    for (name, one), (_, other) in zip(
-        named_leaves(some), named_leaves(others), strict=True
-    ):
-        shapes = [list(leaf.shape[1:]) for leaf in (one, other)]
-        if shapes[0] != shapes[1]:
-            return f"the shape of {name} ({shapes[0]} and {shapes[1]})"
-    return None

@@ -12,12 +12,17 @@ from plato.game import Game, Observation, how_many, select, take_turn
 
 
 @runtime_checkable
-class Player(Protocol):
-    """A policy while it learns: it explores, and notes what learning needs to know."""
+class Beginner(Protocol):
+    """Who can begin an episode."""
 
     def start(self, agents: int) -> Any:
-        """The memory with which an episode begins."""
+        """The memory with which it begins."""
         ...
+
+
+@runtime_checkable
+class Player(Beginner, Protocol):
+    """A policy while it learns: it explores, and notes what learning needs to know."""
 
     def explore(
         self, key: PRNGKeyArray, observation: Observation, memory: Any
@@ -63,7 +68,7 @@ class Experience(eqx.Module):
         }
 
 
-def set_the_stage(games: Game[Any, Any], player: Player, key: PRNGKeyArray) -> Stage:
+def set_the_stage(games: Game[Any, Any], player: Beginner, key: PRNGKeyArray) -> Stage:
     """Begins all games; `games` are stacked."""
     count = how_many(games)
     state, observation = jax.vmap(lambda game, key: game.reset(key))(

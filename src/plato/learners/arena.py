@@ -1,0 +1,117 @@
+"""The games of some trainings: the setups of each in turn, stacked, with their maps.
+
+Games that are not at home may get other maps of the same kind now and then: who plays
+but a few for long comes to know these, and not how to play on any.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from plato.domains.setups import Rows, Setup
+from plato.domains.wildfire.maps import moved, scattered
+from plato.domains.wildfire.paper_noise import with_paper_noise
+from plato.errors import PlatoError
+from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
+from plato.learners.config import TrainConfig
+from plato.tensors import named_leaves
+
+
+class Arena:
+    """The games of all runs, stacked over runs, as they are at some update."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        setups: Sequence[Sequence[Setup]],
+        rows: Rows,
+        seeds: Sequence[int],
+    ) -> None:
+        """`setups` and `seeds` are those of each run; all have the same room."""
+        self._config, self._setups, self._rows = config, setups, rows
+        self._seeds = seeds
+        self._painter = ThreadPoolExecutor(1)
+        self._ahead: tuple[int, Future[Game[Any, Any]]] | None = None
+        self._round = 0
+        self.games = self._drawn(0)
+
+    def turn_to(self, update: int) -> bool:
+        """The games of that update, from 1; whether it is the first on other maps."""
+        every = self._config.new_maps
+        if not every:
+            return False
+        number, since = divmod(update - 1, every)
+        if number != self._round:
+            ahead, self._ahead = self._ahead, None
+            drawn = ahead is not None and ahead[0] == number
+            self.games = ahead[1].result() if ahead and drawn else self._drawn(number)
+            self._round = number
+        following = (number + 1) * every
+        if self._ahead is None and following < self._config.learning.updates:
+            self._ahead = number + 1, self._painter.submit(self._drawn, number + 1)
+        return since == 0 and number > 0
+
+    def _drawn(self, number: int) -> Game[Any, Any]:
+        """The games with their maps of a round: they depend on nothing before."""
+        return stack(
+            [
+                _games(self._config, setups, self._rows, [seed, number][: 1 + number])
+                for setups, seed in zip(self._setups, self._seeds, strict=True)
+            ]
+        )
+
+
+def _games(
+    config: TrainConfig, setups: Sequence[Setup], rows: Rows, seed: Sequence[int]
+) -> Game[Any, Any]:
+    """The games of one run, stacked: its setups in turn, all with the same capacity."""
+    each, random = config.learning.games // len(setups), np.random.default_rng(seed)
+
+    def repeated(tree: Any) -> Any:
+        return stack([tree] * each)
+
+    parts = []
+    for setup in setups:
+        game = setup.game(rows)
+        if not jax.tree.leaves(game):
+            raise PlatoError(f"{setup.name}: {NO_ARRAYS}")
+        games = repeated(game)
+        if config.maps != "own":
+            games = moved(games, setup.config, random)
+        if config.maps == "scattered":
+            games = scattered(games, setup.config, random)
+        if config.noise == "paper":
+            noisy = with_paper_noise(games, setup.config)
+            games = ReplayedNoise(games, repeated(noisy.record))
+        parts.append(games)
+        if difference := _difference(parts[0], games):
+            raise PlatoError(
+                f"{setups[0].name} and {setup.name} cannot be trained as one, for they "
+                f"differ in {difference}; make that the same in both, or add --fleet, "
+                f"which trains them apart."
+            )
+    return joined(parts)
+
+
+def joined(stacks: Sequence[Any]) -> Any:
+    """Stacks as one."""
+    if len(stacks) == 1:
+        return stacks[0]
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *stacks)
+
+
+def _difference(some: Any, others: Any) -> str | None:
+    """What keeps two batches of games from being put together."""
+    if jax.tree.structure(some) != jax.tree.structure(others):
+        return "their class or its static fields"
+    for (name, one), (_, other) in zip(
+        named_leaves(some), named_leaves(others), strict=True
+    ):
+        shapes = [list(leaf.shape[1:]) for leaf in (one, other)]
+        if shapes[0] != shapes[1]:
+            return f"the shape of {name} ({shapes[0]} and {shapes[1]})"
+    return None
