@@ -37,16 +37,19 @@ def rows(policy: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     for grid in GRIDS:
         yield grid, [(policy, f"wildfire-{grid}-{level}") for level in LEVELS]
     ways = [(home, away) for home in TRANSFER for away in TRANSFER[home]]
-    if policy != OWN:
-        ways = [(policy, away) for away in dict.fromkeys(away for _, away in ways)]
-    for home, away in ways:
-        maps = [f"wildfire-{away}-{level}-transfer" for level in LEVELS]
-        if policy != OWN:
-            yield f"{away} transfer", [(policy, setup) for setup in maps]
-            continue
-        specialists = [f"{OWN}:wildfire-{home}-{level}" for level in LEVELS]
-        title = f"{away} transfer, from {home}"
-        yield title, list(zip(specialists, maps, strict=True))
+    if policy == OWN:
+        for home, away in ways:
+            specialists = [f"{OWN}:wildfire-{home}-{level}" for level in LEVELS]
+            played = zip(specialists, elsewhere(away), strict=True)
+            yield f"{away} transfer, from {home}", list(played)
+    else:
+        for away in dict.fromkeys(away for _, away in ways):
+            yield f"{away} transfer", [(policy, setup) for setup in elsewhere(away)]
+
+
+def elsewhere(grid: str) -> list[str]:
+    """The setups on a grid that nobody was trained on."""
+    return [f"wildfire-{grid}-{level}-transfer" for level in LEVELS]
 
 
 def worth(policy: str, name: str, episodes: int, seed: int) -> str:

@@ -77,6 +77,7 @@ def test_what_is_done_is_not_done_again(store):
 
     ThisMachine(stack=True, do=never).run(CELLS, store, Listener())
     ThisMachine(stack=False, do=never).run(CELLS, store, Listener())
+    assert all(store.has(cell) for cell in CELLS)
 
 
 def test_one_by_one_gives_what_many_at_once_gave(store, tmp_path):

@@ -47,8 +47,10 @@ class Arena:
         number, since = divmod(update - 1, every)
         if number != self._round:
             ahead, self._ahead = self._ahead, None
-            drawn = ahead is not None and ahead[0] == number
-            self.games = ahead[1].result() if ahead and drawn else self._drawn(number)
+            if ahead is not None and ahead[0] == number:
+                self.games = ahead[1].result()
+            else:  # a training that is resumed
+                self.games = self._drawn(number)
             self._round = number
         following = (number + 1) * every
         if self._ahead is None and following < self._config.learning.updates:
@@ -57,19 +59,26 @@ class Arena:
 
     def _drawn(self, number: int) -> Game[Any, Any]:
         """The games with their maps of a round: they depend on nothing before."""
+        randoms = [np.random.default_rng([seed, number]) for seed in self._seeds]
+        if number == 0:  # as of a training that keeps its maps
+            randoms = [np.random.default_rng(seed) for seed in self._seeds]
+        each = zip(self._setups, randoms, strict=True)
         return stack(
             [
-                _games(self._config, setups, self._rows, [seed, number][: 1 + number])
-                for setups, seed in zip(self._setups, self._seeds, strict=True)
+                _games(self._config, setups, self._rows, random)
+                for setups, random in each
             ]
         )
 
 
 def _games(
-    config: TrainConfig, setups: Sequence[Setup], rows: Rows, seed: Sequence[int]
+    config: TrainConfig,
+    setups: Sequence[Setup],
+    rows: Rows,
+    random: np.random.Generator,
 ) -> Game[Any, Any]:
     """The games of one run, stacked: its setups in turn, all with the same capacity."""
-    each, random = config.learning.games // len(setups), np.random.default_rng(seed)
+    each = config.learning.games // len(setups)
 
     def repeated(tree: Any) -> Any:
         return stack([tree] * each)
