@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any, TypeVar
@@ -221,8 +222,14 @@ class Group:
             self._game_keys,
             contender.number,
             self._numbers,
-            self._advisers,
+            self._asked(),
         )
+
+    def _asked(self) -> Advisers | None:
+        """Who advises, on the maps that are played now."""
+        if self._advisers is None:
+            return None
+        return replace(self._advisers, counsel=self.arena.counsel)
 
     def policies(self, contenders: list[Contender]) -> list[Policy[Any]]:
         """The policy of each run as it is now, of the contender that does best."""
@@ -294,9 +301,9 @@ def _forms(
 def _advisers(
     config: TrainConfig, setups: dict[str, Setup], run: RunName, rows: Rows
 ) -> Advisers | None:
-    """Who advises one run, if anybody does."""
+    """Who advises one run, if anybody does; planners go with the maps."""
     if not config.advisers:
-        return None
+        return Advisers(len(run.setups)) if config.planned else None
     files = adviser_files(config.advisers, {n: setups[n] for n in config.setups})
     homes = [setups[name].game(rows) for name in run.setups]
     for name, home in zip(run.setups, homes, strict=True):
