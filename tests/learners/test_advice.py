@@ -1,7 +1,6 @@
 """Advisers: each is asked about its own setup at home, and heeded less and less."""
 
 import shutil
-from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -129,74 +128,6 @@ def test_what_was_not_advised_does_not_count():
     )
     (usual, _), (same, _), (differs, _) = map(told, (batch, other, changed))
     assert float(usual) == float(same) != float(differs)
-
-
-def planned(setups: tuple[str, ...], **learning) -> TrainConfig:
-    return TrainConfig(
-        setups=setups,
-        maps="scattered",
-        checkpoints=1,
-        networks=ActorConfig(hidden=16, context="pointer"),
-        learning=MappoConfig(games=16, minibatches=2, planned=True, **learning),
-    )
-
-
-PLANNED = ("wildfire-2x3-S0", "wildfire-3x3-S3")
-"""One of closed games, of which planners say nothing, and one of open ones."""
-
-
-@pytest.mark.parametrize("advisers", [(), ("pretrained",)])
-def test_planners_advise_on_scattered_maps_now_and_then(advisers):
-    config = planned(PLANNED, steps=6, advisers=advisers)
-    program = Program(config, {name: load_setup(name) for name in PLANNED})
-    (group,), ((contender,),) = program.groups, program.start()
-    games, learner, asked, counsel = (
-        jax.tree.map(lambda leaf: leaf[0], tree)
-        for tree in (
-            group.arena.games,
-            contender.learner,
-            group._asked(),
-            group.arena.counsel,
-        )
-    )
-    _, played = rollout(
-        games, learner.networks.actor, learner.stage, jax.random.key(0), 6
-    )
-    advice = asked.advice(played.observation)
-    away = np.arange(8) % 4 == 3
-    expected = np.zeros((6, 16), bool)
-    if advisers:
-        expected[:] = ~np.tile(away, 2)
-    expected[::4, 8:] |= away
-    np.testing.assert_array_equal(advice.given, expected)
-    # Those of the second setup's two, at the second moment that they are asked about.
-    for place, game in ((2, 11), (3, 15)):
-        own = jax.tree.map(lambda leaf, i=place: leaf[i], counsel)
-        seen = jax.tree.map(lambda leaf, i=game: leaf[4, i], played.observation)
-        said = own.log_policy(seen)
-        np.testing.assert_array_equal(advice.policy[4, game], said)
-        legal = np.asarray(seen.action_mask)
-        assert legal[np.arange(3), np.asarray(said).argmax(axis=1)].all()
-
-
-def test_a_learner_comes_to_do_as_planners_say(tmp_path):
-    """Without anybody else to ask, on maps that change."""
-
-    def apart(weight: float) -> np.ndarray:
-        own = {"steps": 20, "updates": 40, "advice": weight, "advised": 1.0}
-        config = replace(planned(PLANNED[1:], **own), new_maps=20)
-        folder = RunFolder.create(tmp_path / str(weight), config)
-        assert train(folder)
-        rows = folder.read_metrics(config.runs[0])
-        return np.array([row["advice"] for row in rows])
-
-    heeded, ignored = apart(50.0), apart(0.0)
-    assert heeded[-10:].mean() < 0.8 * ignored[-10:].mean()
-
-
-def test_planners_are_for_scattered_maps():
-    with pytest.raises(PlatoError, match=r"planned is for scattered maps.*'moved'"):
-        replace(planned(PLANNED), maps="moved")
 
 
 def test_divergence_is_that_of_the_offered_choices():

@@ -57,32 +57,14 @@ def test_maps_change_in_time_and_away_from_home_alone():
         assert not same[~AT_HOME].all()
 
 
-@pytest.mark.parametrize("planned", [False, True])
-def test_maps_of_an_update_depend_on_nothing_before(planned):
-    """A training that is resumed, in the middle of a round or not, has the same; so are
-    the planners of these maps."""
-    config = replace(CONFIG, learning=replace(CONFIG.learning, planned=planned))
-    through = arena(config)
-    assert (through.counsel is not None) == planned
+def test_maps_of_an_update_depend_on_nothing_before():
+    """A training that is resumed, in the middle of a round or not, has the same."""
+    through = arena()
     for update in range(1, 7):
         through.turn_to(update)
-        resumed = arena(config)
+        resumed = arena()
         assert resumed.turn_to(update) == (update in (3, 5))
-        for one, other in (
-            (through.games, resumed.games),
-            (through.counsel, resumed.counsel),
-        ):
-            jax.tree.map(np.testing.assert_array_equal, one, other)
-
-
-def test_planners_know_the_scattered_maps():
-    one: Any = arena(replace(CONFIG, learning=replace(CONFIG.learning, planned=True)))
-    for _ in range(2):
-        own = jax.tree.map(lambda leaf: leaf[:, 3::4], one.games.rules)
-        known = one.counsel.planner.rules
-        for name in ("cell", "position", "size", "roster", "refill_probability"):
-            np.testing.assert_array_equal(getattr(known, name), getattr(own, name))
-        one.turn_to(3)
+        jax.tree.map(np.testing.assert_array_equal, through.games, resumed.games)
 
 
 def test_who_keeps_its_maps_keeps_the_first():

@@ -26,7 +26,6 @@ LATER = {
     "advisers": [],
     "advice": 1.0,
     "advised": 0.5,
-    "planned": False,
     "begin_with": "",
     "critic_first": 0.0,
     "choice": "hard",

@@ -3,8 +3,7 @@
 What one setup asks for may be wrong in another that looks the same, until they can be
 told apart; learned from returns alone, the first lesson keeps the second from being
 found. Specialists that have found theirs say what they would do at every moment the
-learner gets into, and it is drawn towards that, less and less. Of scattered maps they
-know nothing; there the planner can advise, which knows the rules.
+learner gets into, and it is drawn towards that, less and less.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,61 +16,32 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from plato.domains.setups import Setup
-from plato.domains.wildfire.counsel import Counsel
 from plato.domains.wildfire.maps import SCATTERED, seen_at
 from plato.errors import PlatoError
-from plato.game import Observation, stack
+from plato.game import Observation, how_many, stack
 from plato.policies.checkpoint import load_actor, networks_of, trained_file
 from plato.policies.pointer import PointerActor
 
-ASKED = slice(None, None, 4)
-"""The moments that planners are asked about: they take longer to answer than a learner
-takes to act, and one moment is much like the next."""
-
 
 class Advisers(eqx.Module):
-    """Who advises on the setups of a training, and on which maps."""
+    """A specialist for each setup of a training, and the maps that they know."""
 
-    setups: int = eqx.field(static=True)
-    actors: PointerActor | None = None
-    """A specialist for each setup, stacked, if there are any."""
+    actors: PointerActor
+    """Stacked over setups."""
     home: Any = None
     """Wildfires as their setups have them, stacked over setups, where games are played
     on other maps."""
     scattered: bool = eqx.field(static=True, default=False)
-    """Whether some of these maps are of kinds that no specialist knows."""
-    counsel: Counsel | None = None
-    """The planner of every game on such a map, stacked, where it advises."""
+    """Whether some of these maps are of kinds that nobody knows."""
 
     def advice(self, seen: Observation) -> "Advice":
         """What the specialists say; games come in equal blocks, by setups."""
-        time, games, agents, tasks, actions = seen.options.shape
-        apart = (time, self.setups, games // self.setups)
+        time, games = seen.exists.shape[:2]
+        setups = how_many(self.actors)
 
         def blocks(leaf: Array) -> Array:
-            return leaf.reshape(*apart, *leaf.shape[2:])
+            return leaf.reshape(time, setups, games // setups, *leaf.shape[2:])
 
-        blocked = jax.tree.map(blocks, seen)
-        known = jnp.zeros(apart, bool)
-        said = jnp.zeros((*apart, agents, 1 + tasks * actions))
-        if self.actors is not None:
-            said = self._specialists(self.actors, blocked)
-            known = ~known
-            if self.scattered:
-                known = known.at[:, :, SCATTERED].set(False)
-        if self.counsel is not None:
-            away = jax.tree.map(lambda leaf: leaf[ASKED, :, SCATTERED], blocked)
-            planned = self._planners(self.counsel, away)
-            given = self.counsel.given.reshape(1, self.setups, -1)
-            said = said.at[ASKED, :, SCATTERED].set(planned)
-            known = known.at[ASKED, :, SCATTERED].set(given)
-        return Advice(
-            said.reshape(time, games, *said.shape[3:]), known.reshape(time, games)
-        )
-
-    def _specialists(
-        self, actors: PointerActor, seen: Observation
-    ) -> Float[Array, "time setup game agent choice"]:
         def of_setup(actor: PointerActor, home: Any, seen: Observation):
             def at_moment(seen: Observation):
                 known = seen if home is None else seen_at(home, seen)
@@ -80,18 +50,13 @@ class Advisers(eqx.Module):
             return jax.vmap(jax.vmap(at_moment))(seen)
 
         each = jax.vmap(of_setup, in_axes=(0, 0, 1), out_axes=1)
-        return each(actors, self.home, seen)
-
-    def _planners(
-        self, counsel: Counsel, seen: Observation
-    ) -> Float[Array, "time setup game agent choice"]:
-        together = seen.exists.shape[:3]
-        flat = jax.tree.map(
-            lambda leaf: leaf.reshape(together[0], -1, *leaf.shape[3:]), seen
+        said = each(self.actors, self.home, jax.tree.map(blocks, seen))
+        known = jnp.ones((time, setups, games // setups), bool)
+        if self.scattered:
+            known = known.at[:, :, SCATTERED].set(False)
+        return Advice(
+            said.reshape(time, games, *said.shape[3:]), known.reshape(time, games)
         )
-        of_games = jax.vmap(Counsel.log_policy)
-        said = jax.vmap(of_games, in_axes=(None, 0))(counsel, flat)
-        return said.reshape(*together, *said.shape[2:])
 
 
 class Advice(eqx.Module):
@@ -126,8 +91,7 @@ def load_advisers(
     or scattered.
     """
     actors = stack([load_actor(path) for path in files])
-    home = None if homes is None else stack(homes)
-    return Advisers(len(files), actors, home, scattered)
+    return Advisers(actors, None if homes is None else stack(homes), scattered)
 
 
 def refuse_unfit(files: Sequence[Path]) -> None:

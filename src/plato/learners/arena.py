@@ -6,28 +6,19 @@ but a few for long comes to know these, and not how to play on any.
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from plato.domains.setups import Rows, Setup
-from plato.domains.wildfire.counsel import Counsel, counsels, sizes_of
-from plato.domains.wildfire.maps import SCATTERED, moved, scattered
+from plato.domains.wildfire.maps import moved, scattered
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.errors import PlatoError
 from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
 from plato.learners.config import TrainConfig
 from plato.tensors import named_leaves
-
-
-class Drawn(NamedTuple):
-    """What is played for a while, stacked over runs."""
-
-    games: Game[Any, Any]
-    counsel: Counsel | None
-    """The planners of those on scattered maps, where they advise."""
 
 
 class Arena:
@@ -44,9 +35,9 @@ class Arena:
         self._config, self._setups, self._rows = config, setups, rows
         self._seeds = seeds
         self._painter = ThreadPoolExecutor(1)
-        self._ahead: tuple[int, Future[Drawn]] | None = None
+        self._ahead: tuple[int, Future[Game[Any, Any]]] | None = None
         self._round = 0
-        self.games, self.counsel = self._drawn(0)
+        self.games = self._drawn(0)
 
     def turn_to(self, update: int) -> bool:
         """The games of that update, from 1; whether it is the first on other maps."""
@@ -57,48 +48,27 @@ class Arena:
         if number != self._round:
             ahead, self._ahead = self._ahead, None
             if ahead is not None and ahead[0] == number:
-                self.games, self.counsel = ahead[1].result()
+                self.games = ahead[1].result()
             else:  # a training that is resumed
-                self.games, self.counsel = self._drawn(number)
+                self.games = self._drawn(number)
             self._round = number
         following = (number + 1) * every
         if self._ahead is None and following < self._config.learning.updates:
             self._ahead = number + 1, self._painter.submit(self._drawn, number + 1)
         return since == 0 and number > 0
 
-    def _drawn(self, number: int) -> Drawn:
+    def _drawn(self, number: int) -> Game[Any, Any]:
         """The games with their maps of a round: they depend on nothing before."""
         randoms = [np.random.default_rng([seed, number]) for seed in self._seeds]
         if number == 0:  # as of a training that keeps its maps
             randoms = [np.random.default_rng(seed) for seed in self._seeds]
         each = zip(self._setups, randoms, strict=True)
-        played = [
-            _games(self._config, setups, self._rows, random) for setups, random in each
-        ]
-        return Drawn(stack(played), self._counsel(played))
-
-    def _counsel(self, played: Sequence[Game[Any, Any]]) -> Counsel | None:
-        """Planners for the scattered games of all runs, where they are to advise."""
-        if not self._config.planned:
-            return None
-        own = {setup.name: setup for setups in self._setups for setup in setups}
-        homes: Any = [setup.game(self._rows) for setup in own.values()]
-        sizes = sizes_of(home.rules for home in homes)
-        each = self._config.learning.games // len(self._setups[0])
-        away = np.arange(each)[SCATTERED]
-        first = each * np.arange(len(self._setups[0]))
-        where = (first[:, None] + away).reshape(-1)
-
-        def of_run(games: Any) -> Counsel:
-            return counsels(
-                sizes, [_row(games.rules, place) for place in where.tolist()]
-            )
-
-        return stack([of_run(games) for games in jax.device_get(played)])
-
-
-def _row(stacked: Any, place: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[place], stacked)
+        return stack(
+            [
+                _games(self._config, setups, self._rows, random)
+                for setups, random in each
+            ]
+        )
 
 
 def _games(

@@ -81,9 +81,6 @@ class MappoConfig(Budget):
     """Weight of doing as they would, at the start; it falls linearly to 0."""
     advised: float = 0.5
     """Part of the training after which they are not asked any more."""
-    planned: bool = False
-    """Whether the planner that knows the rules advises on scattered maps, where no
-    other adviser knows what to do."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -202,12 +199,6 @@ class TrainConfig(TrainSettings):
                 f"new_maps={self.new_maps} is for games on other maps than their "
                 f"setups' own; choose maps='moved' or 'scattered', or new_maps=0."
             )
-        if self.planned and self.maps != "scattered":
-            raise PlatoError(
-                f"planned is for scattered maps, where no other adviser knows what to "
-                f"do; choose maps='scattered' in place of {self.maps!r}, or leave "
-                f"planned out."
-            )
         games = range(self.game_seed, self.game_seed + self.seeds)
         if set(games) & set(EVALUATION_SEEDS):
             raise PlatoError(
@@ -261,12 +252,6 @@ class TrainConfig(TrainSettings):
         """Whom learners ask at first, if anybody."""
         learning = self.learning
         return learning.advisers if isinstance(learning, MappoConfig) else ()
-
-    @property
-    def planned(self) -> bool:
-        """Whether the planner advises on scattered maps."""
-        learning = self.learning
-        return isinstance(learning, MappoConfig) and learning.planned
 
     @property
     def begin_with(self) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any, TypeVar
@@ -222,14 +221,8 @@ class Group:
             self._game_keys,
             contender.number,
             self._numbers,
-            self._asked(),
+            self._advisers,
         )
-
-    def _asked(self) -> Advisers | None:
-        """Who advises, on the maps that are played now."""
-        if self._advisers is None:
-            return None
-        return replace(self._advisers, counsel=self.arena.counsel)
 
     def policies(self, contenders: list[Contender]) -> list[Policy[Any]]:
         """The policy of each run as it is now, of the contender that does best."""
@@ -301,9 +294,9 @@ def _forms(
 def _advisers(
     config: TrainConfig, setups: dict[str, Setup], run: RunName, rows: Rows
 ) -> Advisers | None:
-    """Who advises one run, if anybody does; planners go with the maps."""
+    """Who advises one run, if anybody does."""
     if not config.advisers:
-        return Advisers(len(run.setups)) if config.planned else None
+        return None
     files = adviser_files(config.advisers, {n: setups[n] for n in config.setups})
     homes = [setups[name].game(rows) for name in run.setups]
     for name, home in zip(run.setups, homes, strict=True):

@@ -6,8 +6,7 @@ of agents that share fires.
 
 import itertools
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -50,46 +49,8 @@ class Divisions(NamedTuple):
 def divisions(rules: Rules, sizes: Sizes) -> Divisions:
     """All crews and joint choices of a team."""
     reach = _reach(rules)
-    squads = _cut(reach, LARGEST_SQUAD)
-    return _divided(reach, squads, _largest_crew(reach, squads, sizes))
-
-
-def divisions_in(rules: Rules, crew: int, joint: int) -> Divisions:
-    """Those of crews and squads up to a size.
-
-    Their arrays are as large for any map with as many rows, so that many can be
-    stacked: spare rows are crews of nobody, and choices to leave everything as it is.
-    """
-    reach = _reach(rules)
-    agents, tasks = reach.shape
-    crew, joint = min(crew, agents), max(joint, 1 + tasks)
-    crews, squads, unattended = _divided(reach, _cut(reach, joint), crew)
-    most = tasks * sum(math.comb(agents, k) for k in range(crew + 1))
-    return Divisions(
-        Crews(
-            _filled(np.zeros(most, np.int32), crews.fire),
-            _filled(np.full((most, crew), NOBODY, np.int32), crews.members),
-        ),
-        Squads(
-            _filled(np.full((agents, agents), agents, np.int32), squads.members),
-            _filled(np.full((agents, joint, agents), NOOP, np.int32), squads.choices),
-            _filled(
-                np.tile(np.arange(tasks, dtype=np.int32), (agents, joint, 1)),
-                squads.crews,
-            ),
-        ),
-        unattended,
-    )
-
-
-def _filled(room: np.ndarray, rows: Array) -> Array:
-    """The room with rows laid into its corner."""
-    room[tuple(slice(size) for size in rows.shape)] = rows
-    return jnp.asarray(room)
-
-
-def _divided(reach: Reach, squads: list[list[int]], largest: int) -> Divisions:
-    """All crews up to a size, and what squads can do about them."""
+    squads = _cut(reach)
+    largest = _largest_crew(reach, squads, sizes)
     crews = [(fire, ()) for fire in range(reach.shape[1])]
     for squad in squads:
         for fire in range(reach.shape[1]):
@@ -98,14 +59,13 @@ def _divided(reach: Reach, squads: list[list[int]], largest: int) -> Divisions:
                 crews += [(fire, c) for c in itertools.combinations(near, size)]
     members = [[*crew, *[NOBODY] * (largest - len(crew))] for _, crew in crews]
     return Divisions(
-        Crews(_whole([fire for fire, _ in crews]), _whole(members)),
+        Crews(
+            jnp.asarray([fire for fire, _ in crews], jnp.int32),
+            jnp.asarray(members, jnp.int32),
+        ),
         _enumerate(reach, squads, {crew: row for row, crew in enumerate(crews)}),
-        _whole(range(reach.shape[1])),
+        jnp.arange(reach.shape[1]),
     )
-
-
-def _whole(numbers: Sequence[Any]) -> Array:
-    return jnp.asarray(numbers, jnp.int32)
 
 
 def _reach(rules: Rules) -> Reach:
@@ -117,7 +77,7 @@ def _reach(rules: Rules) -> Reach:
     return near & np.asarray(rules.roster)[:, None] & (np.asarray(rules.size) > 0)
 
 
-def _cut(reach: Reach, largest: int) -> list[list[int]]:
+def _cut(reach: Reach) -> list[list[int]]:
     """Squads: as long as their joint choices are few enough, the agent joins that
     shares most fires with those who are in."""
     options = 1 + reach.sum(axis=1)
@@ -128,7 +88,7 @@ def _cut(reach: Reach, largest: int) -> list[list[int]]:
         while waiting:
             known = reach[squad].any(axis=0)
             nearest = max(waiting, key=lambda n: int((reach[n] & known).sum()))
-            if math.prod(int(n) for n in options[[*squad, nearest]]) > largest:
+            if math.prod(int(n) for n in options[[*squad, nearest]]) > LARGEST_SQUAD:
                 break
             waiting.remove(nearest)
             squad.append(nearest)
@@ -172,7 +132,11 @@ def _enumerate(
     longest = max(map(len, choices))
     for table in (*choices, *crews):
         table += table[:1] * (longest - len(table))
-    return Squads(_whole(members), _whole(choices), _whole(crews))
+    return Squads(
+        jnp.asarray(members, jnp.int32),
+        jnp.asarray(choices, jnp.int32),
+        jnp.asarray(crews, jnp.int32),
+    )
 
 
 def _crew(squad: list[int], choice: tuple[int, ...], fire: int) -> tuple[int, ...]:
