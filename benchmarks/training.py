@@ -50,9 +50,8 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=["plato"])
     parser.add_argument("--setup", default="wildfire-3x3-S3")
     parser.add_argument("--games", type=int, nargs="+", help="default: the method's")
-    for name in ("steps", "minibatches", "epochs", "batch"):
+    for name in ("steps", "minibatches", "epochs"):
         parser.add_argument(f"--{name}", type=int)
-    parser.add_argument("--hidden", type=int, help="width of the networks")
     parser.add_argument("--context", choices=["none", "statistics", "pointer"])
     parser.add_argument("--precision", choices=["float32", "bfloat16"])
     parser.add_argument("--seconds", type=float, default=10.0)
@@ -65,9 +64,7 @@ def main() -> None:
         networks, learning = halves.networks(), halves.learning()
         if options.context and isinstance(networks, ActorConfig):
             networks = replace(networks, context=options.context)
-        if options.hidden:
-            networks = replace(networks, hidden=options.hidden)
-        names = ("steps", "minibatches", "epochs", "batch", "precision")
+        names = ("steps", "minibatches", "epochs", "precision")
         given: dict[str, Any] = {n: getattr(options, n) for n in names}
         given = {name: value for name, value in given.items() if value is not None}
         for games in options.games or [learning.games]:

@@ -14,7 +14,6 @@ from plato.domains.setups import load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
 from plato.game import Features, stack
-from plato.learners import mohito
 from plato.learners.baseline_configs import MohitoLearning
 from plato.learners.config import TrainConfig
 from plato.learners.exploration import Explorer, transitions
@@ -330,32 +329,6 @@ def test_as_released_there_are_no_soft_choices():
             networks=RELEASED,
             learning=MohitoLearning(),
         )
-
-
-@pytest.mark.parametrize("choice", ["hard", "soft"])
-def test_a_gradient_step_in_parts_is_that_of_the_whole_batch(choice, monkeypatch):
-    """Six moments at once, or two after two; nothing here leaves a choice to chance."""
-    config = replace(CONFIG, choice=choice)
-    create = partial(create_mohito, config, NETWORK, FEATURES, 3)
-    update = partial(update_mohito, config, games())
-    learner = jax.jit(partial(create, games(), **KEYS))()
-    learner, _ = jax.jit(update)(learner, *KEYS.values())
-    found = []
-    for near, parts in ((36, 1), (12, 3)):
-        monkeypatch.setattr(mohito, "NEAR", near)
-        critics = learner.taught.networks.critics
-        assert mohito.parts_of(config.batch, critics) == parts
-        released = replace(critics, as_released=True)
-        assert mohito.parts_of(config.batch, released) == 1
-        step = jax.jit(partial(mohito._gradient_step, config))
-        taught, metrics = step(learner.replay, learner.taught, jax.random.key(4))
-        found.append((taught.networks, metrics))
-    close = partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-5)
-    jax.tree.map(close, *found)
-    before = jax.tree.leaves(learner.taught.networks)
-    after = jax.tree.leaves(found[0][0])
-    moved = [float(jnp.abs(a - b).max()) for a, b in zip(after, before, strict=True)]
-    assert max(moved) > 1e-4
 
 
 def test_epsilon_falls_with_every_step_to_its_end():

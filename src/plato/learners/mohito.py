@@ -9,8 +9,6 @@ Networks that read as released also learn as released: their critics are taught 
 mean reward of a batch in place of each transition's own.
 """
 
-import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -41,10 +39,6 @@ from plato.policies.mohito import GraphNetwork, MohitoActors, MohitoCritics, per
 from plato.policies.mohito_config import MohitoConfig
 
 Networks = TypeVar("Networks", MohitoActors, MohitoCritics)
-Many = TypeVar("Many")
-Found = TypeVar("Found")
-NEAR = 1024
-"""Channels times moments whose numbers a core of a CPU keeps near, about."""
 
 
 class MohitoNetworks(eqx.Module):
@@ -123,24 +117,16 @@ def _gradient_step(
     k_draw, k_goals, k_choose = jax.random.split(key, 3)
     batch = replay.draw(k_draw, config.batch)
     actors, critics = taught.networks.actors, taught.networks.critics
-    parts = parts_of(config.batch, critics)
 
-    def of_critics(batch: Transition, key: PRNGKeyArray):
-        goal = goals(config, taught.target, batch, key)
-        loss = partial(critic_loss, batch, goal, actors)
-        (_, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(critics)
-        return gradient, metrics
-
-    gradient, metrics = part_by_part(of_critics, batch, parts, k_goals)
+    goal = goals(config, taught.target, batch, k_goals)
+    loss = partial(critic_loss, batch, goal, actors)
+    (_, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(critics)
     optimiser = _critic_optimiser(config)
     critics, critic_state = _descend(optimiser, gradient, taught.critic_state, critics)
 
     # The critics that actors are to please are already those of after the step.
-    def of_actors(seen: Observation, key: PRNGKeyArray):
-        loss = partial(actor_loss, config.choice, seen, critics, key)
-        return jax.value_and_grad(loss)(actors)
-
-    policy_loss, gradient = part_by_part(of_actors, batch.observation, parts, k_choose)
+    loss = partial(actor_loss, config.choice, batch.observation, critics, k_choose)
+    policy_loss, gradient = jax.value_and_grad(loss)(actors)
     optimiser = _actor_optimiser(config)
     actors, actor_state = _descend(optimiser, gradient, taught.actor_state, actors)
 
@@ -149,41 +135,6 @@ def _gradient_step(
     target = select(steps % config.target_every == 0, moved, taught.target)
     metrics["policy_loss"] = policy_loss / how_many(critics.networks)
     return Taught(networks, target, actor_state, critic_state, steps), metrics
-
-
-def parts_of(batch: int, critics: MohitoCritics) -> int:
-    """In how many parts gradients of a batch are taken, one after the other.
-
-    A CPU is twice as fast where what is between the layers stays near to it. An
-    accelerator wants all at once, and what was released reads across the batch.
-    """
-    if jax.default_backend() != "cpu" or critics.as_released:
-        return 1
-    heads, hidden = critics.networks.layers[0].score.shape[-2:]
-    return batch // math.gcd(batch, max(NEAR // (heads * hidden), 1))
-
-
-def part_by_part(
-    function: Callable[[Many, PRNGKeyArray], Found],
-    batch: Many,
-    parts: int,
-    key: PRNGKeyArray,
-) -> Found:
-    """The mean of what a function finds in equal parts of a batch."""
-    if parts == 1:
-        return function(batch, key)
-    each: Any = jax.tree.map(
-        lambda leaf: leaf.reshape(parts, -1, *leaf.shape[1:]), batch
-    )
-    keys = jax.random.split(key, parts)
-
-    def add(total: Found, part: tuple[Many, PRNGKeyArray]) -> tuple[Found, None]:
-        return jax.tree.map(jnp.add, total, function(*part)), None
-
-    first = jax.tree.map(lambda leaf: leaf[0], (each, keys))
-    none = jax.tree.map(jnp.zeros_like, jax.eval_shape(function, *first))
-    total, _ = jax.lax.scan(add, none, (each, keys))
-    return jax.tree.map(lambda leaf: leaf / parts, total)
 
 
 def _descend(
