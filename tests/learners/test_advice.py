@@ -1,23 +1,25 @@
 """Advisers: each is asked about its own setup at home, and heeded less and less."""
 
 import shutil
+from pathlib import Path
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array, Bool
 
 from plato.domains.setups import Rows, load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.domains.wildfire.maps import moved, scattered
 from plato.errors import PlatoError
-from plato.game import Features, stack
+from plato.game import Features, Observation, stack
 from plato.learners.advice import adviser_files, load_advisers
 from plato.learners.config import MappoConfig, TrainConfig
 from plato.learners.mappo import Hyper, Rates, losses, prepare
 from plato.learners.program import Program
-from plato.learners.rollout import rollout
+from plato.learners.rollout import rollout, set_the_stage
 from plato.masking import divergence
 from plato.policies.checkpoint import load_policy, save_policy
 from plato.policies.config import ActorConfig
@@ -32,6 +34,20 @@ NAMES = tuple(setup.name for setup in SETUPS)
 ROOM = Rows(3, 5)
 
 
+def twice(seen: Observation) -> tuple[Observation, Bool[Array, "time game"]]:
+    """Two moments that look the same, the first of which is where all games begin."""
+    moments = jax.tree.map(lambda leaf: jnp.stack([leaf] * 2), seen)
+    return moments, jnp.zeros(moments.exists.shape[:2], bool).at[0].set(True)
+
+
+def remembering(path: Path, seed: int = 0) -> Path:
+    """An untrained policy with memory, as a file."""
+    form, wildfires = ActorConfig(hidden=8, encoder="lstm"), Features(4, 4, 1)
+    actor = PointerActor.create(form, wildfires, key=jax.random.key(seed))
+    save_policy(path, actor, form, PaddedShape(1, *wildfires, 1), {})
+    return path
+
+
 def test_each_specialist_is_asked_about_its_own_setup_on_its_own_map():
     homes = [Wildfire.from_config(s.config, **ROOM._asdict()) for s in SETUPS]
     files = adviser_files(("pretrained",), {setup.name: setup for setup in SETUPS})
@@ -43,9 +59,7 @@ def test_each_specialist_is_asked_about_its_own_setup_on_its_own_map():
     ]
     games = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *laid)
     seen = jax.vmap(lambda game: game.reset(jax.random.key(0))[1])(games)
-    said = advisers.advice(
-        jax.tree.map(lambda leaf: jnp.stack([leaf] * 2), seen)
-    ).policy
+    said = advisers.advice(*twice(seen)).policy
     assert said.shape == (2, 8, 3, 6)
     for setup, home, block in zip(
         SETUPS, homes, (said[:, :4], said[:, 4:]), strict=True
@@ -63,7 +77,9 @@ def test_nobody_advises_on_scattered_maps():
     games = scattered(stack([home] * 6), setup.config, np.random.default_rng(0))
     seen = jax.vmap(lambda game: game.reset(jax.random.key(0))[1])(games)
     advisers = load_advisers([pretrained_file(setup.name)], [home], scattered=True)
-    advice = advisers.advice(jax.tree.map(lambda leaf: leaf[None], seen))
+    advice = advisers.advice(
+        jax.tree.map(lambda leaf: leaf[None], seen), jnp.ones((1, 6), bool)
+    )
     assert advice.given.tolist() == [[True, True, True, False, True, True]]
     actor = load_policy(pretrained_file(setup.name))
     assert isinstance(actor, PointerActor)
@@ -89,9 +105,39 @@ def test_of_every_setup_those_that_are_scattered_have_no_advice():
     seen = jax.vmap(lambda game: game.reset(jax.random.key(0))[1])(games)
     files = [pretrained_file(name) for name in NAMES]
     advisers = load_advisers(files, homes, scattered=True)
-    advice = advisers.advice(jax.tree.map(lambda leaf: jnp.stack([leaf] * 2), seen))
+    advice = advisers.advice(*twice(seen))
     assert np.flatnonzero(~np.concatenate(at_home)).tolist() == [3, 9]
     assert advice.given.tolist() == [np.concatenate(at_home).tolist()] * 2
+
+
+def test_who_remembers_is_heard_from_the_beginning_of_an_episode(tmp_path):
+    """Of what it would have remembered of the games under way nothing is known."""
+    homes = [Wildfire.from_config(s.config, **ROOM._asdict()) for s in SETUPS]
+    files = [remembering(tmp_path / f"{n}.safetensors", n) for n in range(2)]
+    games = stack([home for home in homes for _ in range(2)])
+    actors = [load_policy(path) for path in files]
+    stage = set_the_stage(games, actors[0], jax.random.key(0))
+    _, along = rollout(games, actors[0], stage, jax.random.key(1), 40)
+    # As if all games had been under way when the sequence began.
+    started = along.started.at[0].set(False)
+    advice = load_advisers(files, None).advice(along.observation, started)
+    begun = np.cumsum(started, axis=0) > 0
+    assert 0 < begun.mean() < 1
+    np.testing.assert_array_equal(advice.given, begun)
+    for game in range(4):
+        actor = actors[game // 2]
+        assert isinstance(actor, PointerActor)
+        moment = eqx.filter_jit(actor.log_policy)
+        memory = actor.start(ROOM.agents)
+        for time in range(40):
+            if started[time, game]:
+                memory = actor.start(ROOM.agents)
+            seen = jax.tree.map(lambda leaf: leaf[time, game], along.observation)  # noqa: B023
+            own, memory = moment(seen, memory)
+            if begun[time, game]:
+                np.testing.assert_allclose(
+                    np.exp(advice.policy[time, game]), np.exp(own), atol=1e-5
+                )
 
 
 def test_what_was_not_advised_does_not_count():
@@ -184,7 +230,7 @@ def test_a_learner_comes_to_do_as_it_is_told(tmp_path):
     [
         (("pretrained",) * 3, "3 advisers for 2 setups"),
         (("pretrained", "odd.safetensors"), "odd.safetensors differ in their networks"),
-        (("pretrained", "lstm.safetensors"), "lstm.safetensors cannot advise"),
+        (("pretrained", "lstm.safetensors"), "lstm.safetensors differ in their"),
         (("nowhere.safetensors",), "nowhere.safetensors"),
         (("other.safetensors",), "other.safetensors was trained for another game"),
     ],
@@ -195,12 +241,12 @@ def test_who_cannot_advise_is_refused(names, words, fleet, tmp_path, monkeypatch
     wildfires = Features(4, 4, 1)
     for name, config, features in (
         ("odd", ActorConfig(hidden=8), wildfires),
-        ("lstm", ActorConfig(hidden=8, encoder="lstm"), wildfires),
         ("other", ActorConfig(hidden=8), Features(5, 4, 1)),
     ):
         actor = PointerActor.create(config, features, key=jax.random.key(0))
         path = tmp_path / f"{name}.safetensors"
         save_policy(path, actor, config, PaddedShape(1, *features, 1), {})
+    remembering(tmp_path / "lstm.safetensors")
     config = TrainConfig(
         setups=NAMES,
         fleet=fleet,

@@ -20,6 +20,7 @@ from plato.domains.wildfire.maps import SCATTERED, seen_at
 from plato.errors import PlatoError
 from plato.game import Observation, how_many, stack
 from plato.policies.checkpoint import load_actor, networks_of, trained_file
+from plato.policies.encoders import LSTMCell
 from plato.policies.pointer import PointerActor
 
 
@@ -34,24 +35,33 @@ class Advisers(eqx.Module):
     scattered: bool = eqx.field(static=True, default=False)
     """Whether some of these maps are of kinds that nobody knows."""
 
-    def advice(self, seen: Observation) -> "Advice":
-        """What the specialists say; games come in equal blocks, by setups."""
-        time, games = seen.exists.shape[:2]
+    def advice(self, seen: Observation, started: Bool[Array, "time game"]) -> "Advice":
+        """What the specialists say; games come in equal blocks, by setups.
+
+        One who remembers has not seen how games that are under way began, and says
+        nothing about them: it is heard from where an episode `started`.
+        """
+        time, games, agents = seen.present.shape
         setups = how_many(self.actors)
 
         def blocks(leaf: Array) -> Array:
             return leaf.reshape(time, setups, games // setups, *leaf.shape[2:])
 
-        def of_setup(actor: PointerActor, home: Any, seen: Observation):
-            def at_moment(seen: Observation):
-                known = seen if home is None else seen_at(home, seen)
-                return actor.log_policy(known, None)[0]
+        def of_setup(actor: PointerActor, home: Any, seen: Observation, started):
+            def along(seen: Observation, started: Bool[Array, " time"]):
+                known = (
+                    seen if home is None else jax.vmap(seen_at, (None, 0))(home, seen)
+                )
+                return actor.log_policies(known, started, actor.start(agents))
 
-            return jax.vmap(jax.vmap(at_moment))(seen)
+            return jax.vmap(along, in_axes=1, out_axes=1)(seen, started)
 
-        each = jax.vmap(of_setup, in_axes=(0, 0, 1), out_axes=1)
-        said = each(self.actors, self.home, jax.tree.map(blocks, seen))
+        each = jax.vmap(of_setup, in_axes=(0, 0, 1, 1), out_axes=1)
+        blocked = jax.tree.map(blocks, seen)
+        said = each(self.actors, self.home, blocked, blocks(started))
         known = jnp.ones((time, setups, games // setups), bool)
+        if isinstance(self.actors.encode_query, LSTMCell):
+            known = jnp.cumsum(blocks(started), axis=0) > 0
         if self.scattered:
             known = known.at[:, :, SCATTERED].set(False)
         return Advice(
@@ -98,10 +108,6 @@ def refuse_unfit(files: Sequence[Path]) -> None:
     """Refuses those of one configuration who cannot advise, or not together."""
     forms = {path: networks_of(path) for path in files}
     for path, form in forms.items():
-        if form.encoder == "lstm":
-            raise PlatoError(
-                f"{path} cannot advise; only policies of PLATO without memory do."
-            )
         if form != forms[files[0]]:
             raise PlatoError(
                 f"The advisers {files[0]} and {path} differ in their networks; ask "

@@ -224,7 +224,7 @@ def prepare(
         started=experience.started,
         actions=experience.actions,
         log_probability=experience.record,
-        advice=advisers and advisers.advice(experience.observation),
+        advice=advisers and advisers.advice(experience.observation, experience.started),
         **found._asdict(),
     )
     if batch.memory is None:
