@@ -162,7 +162,8 @@ def test_every_fourth_game_is_scattered_by_the_seed():
         )
     agents = np.asarray(first.rules.roster).sum(axis=1)[3::4]
     fires = (np.asarray(first.rules.size) > 0).sum(axis=1)[3::4]
-    assert len(set(agents)) > 2
+    # Its team of three or a smaller one, though there is room for more.
+    assert set(agents) == {2, 3}
     assert len(set(fires)) > 2
     one = stack([roomy])
     jax.tree.map(

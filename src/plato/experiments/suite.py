@@ -30,11 +30,15 @@ Part: TypeAlias = Literal["methods", "ablation", "switches", "generalist", "give
 
 
 def _plato(
-    networks: Mapping[str, Any] = {}, maps: Maps = "own", **learning: Any
+    networks: Mapping[str, Any] = {},
+    maps: Maps = "own",
+    new_maps: int = 0,
+    **learning: Any,
 ) -> TrainSettings:
     return TrainSettings(
         checkpoints=CHECKPOINTS,
         maps=maps,
+        new_maps=new_maps,
         networks=ActorConfig(**networks),
         learning=MappoConfig(**learning),
     )
@@ -81,11 +85,13 @@ ROWS: dict[Part, tuple[Row, ...]] = {
             _plato(
                 {"encoder": "lstm", "context": "pointer", "depth": 2},
                 maps="scattered",
-                games=1536,
-                updates=1304,
+                new_maps=20,
+                games=768,
+                updates=3600,
+                entropy_end=0.0005,
                 precision="bfloat16",
                 advisers=("pretrained",),
-                advised=0.35,
+                advised=1.0,
             ),
         ),
     ),

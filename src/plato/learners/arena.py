@@ -6,6 +6,7 @@ but a few for long comes to know these, and not how to play on any.
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from plato.domains.wildfire.maps import moved, scattered
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.errors import PlatoError
 from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
-from plato.learners.config import TrainConfig
+from plato.learners.config import Maps, TrainConfig
 from plato.tensors import named_leaves
 
 
@@ -83,16 +84,14 @@ def _games(
     def repeated(tree: Any) -> Any:
         return stack([tree] * each)
 
-    parts = []
+    parts: list[Any] = []
     for setup in setups:
         game = setup.game(rows)
         if not jax.tree.leaves(game):
             raise PlatoError(f"{setup.name}: {NO_ARRAYS}")
         games = repeated(game)
         if config.maps != "own":
-            games = moved(games, setup.config, random)
-        if config.maps == "scattered":
-            games = scattered(games, setup.config, random)
+            games = _on_other_maps(games, setup, config.maps, random)
         if config.noise == "paper":
             noisy = with_paper_noise(games, setup.config)
             games = ReplayedNoise(games, repeated(noisy.record))
@@ -104,6 +103,29 @@ def _games(
                 f"which trains them apart."
             )
     return joined(parts)
+
+
+def _on_other_maps(
+    games: Any, setup: Setup, maps: Maps, random: np.random.Generator
+) -> Any:
+    """The games of a setup, those that are away from home on maps of their own.
+
+    Maps are made one by one, of small arrays: on an accelerator each would be a trip.
+    """
+    with _on_the_host():
+        games = moved(games, setup.config, random)
+        if maps == "scattered":
+            games = scattered(games, setup.config, random)
+        made = jax.tree.map(np.asarray, games)
+    return jax.tree.map(jnp.asarray, made)
+
+
+def _on_the_host() -> AbstractContextManager[Any]:
+    """Where arrays are made on the CPU, if JAX was not told to do without."""
+    try:
+        return jax.default_device(jax.local_devices(backend="cpu")[0])
+    except RuntimeError:
+        return nullcontext()
 
 
 def joined(stacks: Sequence[Any]) -> Any:

@@ -147,7 +147,8 @@ class CommonSettings:
     maps: Maps = "own"
     """Of every second game (wildfires): its setup's own; that map turned, mirrored and
     moved at random, so that what is learned holds wherever things are; or half of them
-    scattered, with other numbers of agents and fires anywhere on grids up to 5×5."""
+    scattered, with its team or a smaller one and other numbers of fires, anywhere on
+    grids up to 5×5."""
     new_maps: int = 0
     """After how many updates such games get other maps of the same kind; if 0, they
     keep their first ones."""

@@ -3,8 +3,9 @@
 On a map that is turned, mirrored and moved, distances alone decide who reaches what,
 and who neighbours whom is kept, so nothing changes but what is observed. A policy that
 is trained on many such maps cannot go by where something is, only by how things lie to
-each other. On scattered ones everything lies otherwise, and there are other numbers of
-agents and fires; what is left of the setup is its kinds of them, and its openness.
+each other. On scattered ones everything lies otherwise, some of the team may be missing
+and there are other numbers of fires; what is left of the setup is its kinds of them,
+and its openness.
 
 Every second game stays at home: what is learned elsewhere must not be lost there. Of
 the others, all are moved, or half of them are and half of them scattered.
@@ -54,11 +55,12 @@ def scattered(
     games: Wildfire, config: WildfireConfig, random: np.random.Generator
 ) -> Wildfire:
     """Stacked games of a configuration, those that are SCATTERED on their own maps with
-    as many agents and fires as there is room for, or fewer."""
+    its team or a smaller one, and as many fires as there is room for, or fewer."""
     agents, tasks, _ = games.capacity
+    team = len(config.agent.agents)
     others = [
         Wildfire.from_config(
-            scattered_config(config, agents, tasks, random), agents=agents, tasks=tasks
+            scattered_config(config, team, tasks, random), agents=agents, tasks=tasks
         )
         for _ in range(how_many(games))[SCATTERED]
     ]
