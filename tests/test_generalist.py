@@ -11,9 +11,10 @@ import pytest
 
 from plato.evaluation.evaluate import evaluate
 from plato.experiments import suite
+from plato.experiments.store import Store
 from plato.policies.pretrained import GENERALIST, pretrained_file
 from plato.tensors import read_header
-from said import COUNTS, named, optimum, prose, returns, text
+from said import COUNTS, RESULTS, named, optimum, prose, returns, text
 
 NATIVE = [setup.removeprefix("wildfire-") for setup in suite.NATIVE]
 PLAYED = 2000
@@ -196,3 +197,20 @@ def test_what_the_readme_says_of_it():
     mean = 100 * np.mean([table()[s][0] / optimum(s) for s in NATIVE])
     assert f"{mean:.{len(share.partition('.')[2])}f}" == share
     assert COUNTS[12 - len(ahead("PLATO"))] == count
+
+
+def test_one_that_was_advised_throughout():
+    (entry,) = Store(RESULTS / "advised").entries()
+    learning = entry.data["cell"]["training"]["learning"]
+    flags = "--games {games} --updates {updates} --entropy-end {entropy_end}"
+    assert flags.format(**learning) in text("docs/training.md")
+    assert learning["advised"] == 1
+    steps, seconds, *earned = said(
+        r"\((\d+) M steps; (\d+) s on one H200\) came to (\S+) on 2×3 S1 and (\S+) on "
+        r"4×4 S1\. .*? (\S+) and (\S+) on S2 and S3 of 5×5, at full temperature"
+    )
+    took = entry.data["seconds"]["training"]
+    assert (int(steps), int(seconds)) == (round(entry.data["steps"] / 1e6), round(took))
+    setups = ("2x3-S1", "4x4-S1", "5x5-S2-transfer", "5x5-S3-transfer")
+    played = [entry.data["episodes"][f"wildfire-{s}"]["return"] for s in setups]
+    assert [f"{np.mean(own):.1f}" for own in played] == earned

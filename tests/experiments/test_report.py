@@ -29,6 +29,7 @@ from plato.experiments.store import Entry, Store
 METRICS = ("return", "reward_per_fight", "noop_percent", "burnouts", "putouts")
 DOT = Row("mlp+dot", SETTINGS)
 GENERAL = Row("PLATO generalist", SETTINGS)
+SHIPPED = Row(suite.SHIPPED, policy=suite.SHIPPED_AS)
 
 
 def entry(cell, level: float) -> Entry:
@@ -69,6 +70,8 @@ def found(tmp_path) -> list[Done]:
     for seed in (42, 43):
         one = replace(trained(seed, GENERAL), trained_on=both, plays=(*both, AWAY))
         levels[one] = 49.0
+    for setup in (*both, AWAY):
+        levels[replace(given(), row=SHIPPED, plays=(setup,))] = 60.0
     # A row that lacks the second training that intervals need.
     levels[trained(42, Row("DICG", SETTINGS), by=FIELD)] = 20.0
     store = Store(tmp_path / "store")
@@ -200,7 +203,7 @@ def test_a_glance_counts_what_tables_show(found):
     cell = replace(given(), plays=(other,))
     found.append(Done(cell, entry(cell, 85.0)))
     both = {by.name: sections(found, by) for by in (FIELD, PAPER)}
-    shares, over, general, printed, agree = glance(both)
+    shares, over, general, shipped, printed, agree = glance(both)
     means = {
         setup: np.mean(
             [
@@ -220,6 +223,7 @@ def test_a_glance_counts_what_tables_show(found):
     assert over.endswith("on the 2 setups with S1–S3: PLATO on 1.")
     # Its 49 are close to the specialists' 50, but not to the 80 of the others.
     assert "on 1 of 2 native setups, and ahead of them on 0 of 1" in general
+    assert "on 1 of 2 native setups, and ahead of them on 1 of 1" in shipped
     # The paper's PLATO has 76.07 there, and the made-up one 50.
     assert printed.endswith("PLATO on 0 of 1 native setups.")
     assert "1 native setups: the same as in the paper in " in agree

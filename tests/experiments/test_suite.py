@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from small_cells import trained
 
 from plato.errors import PlatoError
-from plato.experiments import suite
+from plato.experiments import cells, suite
 from plato.experiments.cells import Cell
 from plato.experiments.chunks import halves, stacked, together
 
@@ -14,14 +14,14 @@ BOTH = suite.protocols(["paper", "field"])
 
 
 def test_every_cell_of_the_papers_tables_is_there_once():
-    cells = suite.cells(("given", "methods", "ablation"), BOTH, seeds=5)
-    given = [cell for cell in cells if not cell.trained_on]
+    found = suite.cells(("given", "methods", "ablation"), BOTH, seeds=5)
+    given = [cell for cell in found if not cell.trained_on]
     assert len(given) == 5 * 12 * 2
     # PLATO itself is the ablation's mlp+add: four methods and three more forms.
-    assert len(cells) - len(given) == 7 * 12 * 5 * 2
-    assert len({cell.fingerprint for cell in cells}) == len(cells)
-    assert len({cell.key for cell in cells}) == len(cells)
-    plays = {cell.trained_on: cell.plays for cell in cells if cell.trained_on}
+    assert len(found) - len(given) == 7 * 12 * 5 * 2
+    assert len({cell.fingerprint for cell in found}) == len(found)
+    assert len({cell.key for cell in found}) == len(found)
+    plays = {cell.trained_on: cell.plays for cell in found if cell.trained_on}
     assert plays["wildfire-2x3-S1",] == (
         "wildfire-2x3-S1",
         "wildfire-3x3-S1-transfer",
@@ -32,16 +32,34 @@ def test_every_cell_of_the_papers_tables_is_there_once():
         "wildfire-5x5-S0-transfer",
     )
     assert plays["wildfire-4x4-S3",] == ("wildfire-4x4-S3",)
-    noises = {cell.protocol.name: cell.config().noise for cell in cells[200:]}
+    noises = {cell.protocol.name: cell.config().noise for cell in found[200:]}
     assert noises == {"paper": "paper", "field": "independent"}
 
 
 def test_the_generalist_is_trained_on_everything_and_plays_everything():
-    (cell,) = suite.cells(("generalist",), BOTH, seeds=1)
+    cell, *shipped = suite.cells(("generalist",), BOTH, seeds=1)
     assert cell.protocol.name == "field"
     assert cell.trained_on == suite.NATIVE
     assert len(cell.plays) == 12 + 12
     assert cell.config().learning.games % 12 == 0
+    # So does the one that comes with PLATO, but that it is not trained.
+    assert {one.row.name for one in shipped} == {suite.SHIPPED}
+    assert [one.plays for one in shipped] == [(setup,) for setup in cell.plays]
+
+
+def test_another_file_of_a_given_policy_is_another_cell(monkeypatch, tmp_path):
+    """And a given policy that has none is what it always was."""
+    found = suite.cells(("generalist", "given"), BOTH[-1:], seeds=1)
+    shipped, noop = (
+        next(cell for cell in found if cell.row.name == name)
+        for name in (suite.SHIPPED, "NOOP")
+    )
+    assert "file" not in noop.to_mapping()
+    before = shipped.fingerprint
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(b"another")
+    monkeypatch.setattr(cells, "trained_file", lambda policy: other)
+    assert shipped.fingerprint != before
 
 
 def test_part_of_a_training():

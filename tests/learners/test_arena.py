@@ -67,6 +67,16 @@ def test_maps_of_an_update_depend_on_nothing_before():
         jax.tree.map(np.testing.assert_array_equal, through.games, resumed.games)
 
 
+def test_maps_are_the_same_where_jax_has_no_cpu(monkeypatch):
+    usual = cells(arena())
+
+    def missing(*_: Any, **__: Any) -> None:
+        raise RuntimeError("Unknown backend cpu")
+
+    monkeypatch.setattr(jax, "local_devices", missing)
+    np.testing.assert_array_equal(cells(arena()), usual)
+
+
 def test_who_keeps_its_maps_keeps_the_first():
     kept = arena(replace(CONFIG, new_maps=0))
     first = cells(kept)

@@ -19,6 +19,8 @@ from plato.learners.advice import adviser_files
 from plato.learners.baseline_configs import DgnLearning, MohitoLearning
 from plato.learners.config import RunName, TrainConfig, TrainSettings
 from plato.learners.predecessors import predecessor_files
+from plato.policies.checkpoint import trained_file
+from plato.policies.pretrained import is_pretrained
 
 LATER = {
     "maps": "own",
@@ -104,7 +106,7 @@ class Cell:
 
     def _training(self) -> dict[str, Any]:
         if not self.trained_on:
-            return {"training": None}
+            return {"training": None} | _given(self.row.policy)
         config = self.config()
         return {"training": _as_before(config.to_mapping())} | learned_from(config)
 
@@ -131,6 +133,14 @@ class Cell:
             where = f"{len(self.trained_on)} setups"
         seed = f", seed {self.seed}" if self.trained_on else ""
         return f"{self.row.name} on {where}{seed} ({self.protocol.name} protocol)"
+
+
+def _given(policy: str | None) -> dict[str, str]:
+    """What a given policy is beyond its name, if it has a file: others may come with
+    another version."""
+    if policy is None or not is_pretrained(policy):
+        return {}
+    return {"file": file_digest(trained_file(policy))}
 
 
 def _as_before(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """A store at a glance: what its tables come down to, in a few sentences."""
 
+import itertools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -7,6 +9,7 @@ import numpy as np
 from plato.evaluation.comparison import Comparison
 from plato.evaluation.contestants import grid_of, level_of
 from plato.evaluation.published import paper_cells
+from plato.experiments import suite
 from plato.experiments.findings import SURE, agreement, surely_beats
 from plato.experiments.sections import Section
 
@@ -106,28 +109,26 @@ def _beside_paper(native: Comparison, name: str) -> list[tuple[float, float]]:
 
 
 def _generalist(parts: Sequence[Section], protocol: str) -> list[str]:
-    close, native, ahead, unseen = 0, 0, 0, 0
+    """How each policy for all stands beside PLATO trained for one."""
+    close: dict[str, list[bool]] = defaultdict(list)
+    ahead: dict[str, list[bool]] = defaultdict(list)
     for part in parts:
         if part.kind not in ("general", "unseen") or part.comparison is None:
             continue
-        if len(part.comparison.trained) < 2:
+        cells = part.comparison.cells
+        *general, special = part.comparison.contestants
+        if special != suite.PLATO.name:
             continue
-        general, special = part.comparison.trained
-        for setup in part.comparison.setups:
-            one, other = (
-                part.comparison.cells[name, setup, "return"].mean
-                for name in (general, special)
-            )
+        for name, setup in itertools.product(general, part.comparison.setups):
+            own, other = (cells[n, setup, "return"].mean for n in (name, special))
             if part.kind == "general":
-                native += 1
-                close += one >= other - CLOSE * abs(other)
+                close[name].append(own >= other - CLOSE * abs(other))
             else:
-                unseen += 1
-                ahead += one > other
-    if not native:
-        return []
+                ahead[name].append(own > other)
     return [
-        f"One policy for all ({protocol} protocol): at most {100 * CLOSE:.0f} % behind "
-        f"the specialists on {close} of {native} native setups, and ahead of them on "
-        f"{ahead} of {unseen} that nobody was trained on."
+        f"One policy for all ({name}, {protocol} protocol): at most "
+        f"{100 * CLOSE:.0f} % behind the specialists on {sum(near)} of {len(near)} "
+        f"native setups, and ahead of them on {sum(ahead[name])} of "
+        f"{len(ahead[name])} transfers."
+        for name, near in close.items()
     ]

@@ -175,7 +175,8 @@ def _transfers(
 
 def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
     """One policy trained across all native setups, beside those trained for one."""
-    general = [one for one in found if len(one.cell.trained_on) > 1]
+    known = _names("generalist")
+    general = [one for one in found if one.cell.row.name in known]
     if not general:
         return []
     special = [
@@ -184,18 +185,18 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
         if one.cell.row.name == suite.PLATO.name and len(one.cell.trained_on) == 1
     ]
     pair = list(dict.fromkeys(one.cell.row.name for one in general + special))
-    steps = [
-        f"{one[0].cell.steps / 1e6:.3g} million" for one in (general, special) if one
-    ]
+    trained = [one.cell for one in general + special if one.cell.trained_on]
+    steps = {cell.row.name: f"{cell.steps / 1e6:.3g}" for cell in trained}
     made = [
         _section(
             general + special,
             protocol,
             names=pair,
             title="One policy for all: native setups",
-            text="The generalist is trained on all native setups at once "
-            f"({' steps, each specialist '.join(steps)}).",
-            fits=lambda one, setup: setup in one.cell.trained_on,
+            text="A generalist is one policy for all native setups; the shipped one is "
+            f"{suite.SHIPPED_AS}. Million steps of each training: "
+            f"{', '.join(f'{name} {count}' for name, count in steps.items())}.",
+            fits=lambda one, setup: setup in (one.cell.trained_on or [setup]),
             setups=suite.NATIVE,
             metrics=("return",),
             paper=None,
@@ -211,7 +212,7 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
                 title=f"One policy for all: {target} unseen, specialists of {source}",
                 text="Nobody was trained on the setups of this table.",
                 fits=lambda one, setup, source=source: (
-                    len(one.cell.trained_on) > 1
+                    len(one.cell.trained_on) != 1
                     or source in map(grid_of, one.cell.trained_on)
                 ),
                 setups=[f"wildfire-{target}-{lv}-transfer" for lv in suite.LEVELS],

@@ -16,6 +16,7 @@ from plato.learners.config import (
     TrainSettings,
 )
 from plato.policies.config import PAPER_FORM, ActorConfig
+from plato.policies.pretrained import GENERALIST, PRETRAINED
 
 GRIDS = ("2x3", "3x3", "4x4")
 LEVELS = ("S0", "S1", "S2", "S3")
@@ -53,6 +54,9 @@ def _baseline(method: MethodName) -> TrainSettings:
 
 PLANNER = "Assignment"
 """The given policy that knows the rules: no rival of those that have to learn."""
+SHIPPED = "Shipped generalist"
+"""The one policy for all setups that comes with PLATO."""
+SHIPPED_AS = f"{PRETRAINED}:{GENERALIST}"
 PLATO = Row("PLATO", _plato())
 ROWS: dict[Part, tuple[Row, ...]] = {
     "methods": (
@@ -78,8 +82,8 @@ ROWS: dict[Part, tuple[Row, ...]] = {
     ),
     "generalist": (
         # Some of its twelve setups look the same at first: it has to remember what it
-        # has seen to tell them apart, and specialists to tell it what for. So was the
-        # one trained that comes with PLATO.
+        # has seen to tell them apart, and specialists to tell it what for. Where these
+        # contradict each other returns have to decide, so that they are not heard long.
         Row(
             "PLATO generalist",
             _plato(
@@ -91,9 +95,10 @@ ROWS: dict[Part, tuple[Row, ...]] = {
                 entropy_end=0.0005,
                 precision="bfloat16",
                 advisers=("pretrained",),
-                advised=1.0,
+                advised=0.35,
             ),
         ),
+        Row(SHIPPED, policy=SHIPPED_AS),
     ),
     "given": (
         Row("NOOP", policy="noop"),
@@ -160,14 +165,14 @@ def cells(
 def _cells(
     row: Row, one: Protocol, setups: Sequence[str], seeds: int, *, together: bool
 ) -> Iterator[Cell]:
+    everywhere = tuple(dict.fromkeys(s for name in setups for s in plays(name)))
     if row.settings is None:
-        for setup in setups:
+        for setup in everywhere if together else setups:
             yield Cell(row, one, (), 0, (setup,))
         return
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):
         if together:
-            everywhere = dict.fromkeys(s for name in setups for s in plays(name))
-            yield Cell(row, one, tuple(setups), seed, tuple(everywhere))
+            yield Cell(row, one, tuple(setups), seed, everywhere)
             continue
         for setup in setups:
             yield Cell(row, one, (setup,), seed, plays(setup))
