@@ -91,7 +91,7 @@ def test_sections_show_what_the_store_holds(found):
         "Ablation tested",
         "Ablation, zero-shot: from 2×3 to 3×3",
         "One policy for all: native setups",
-        "One policy for all: 3x3 unseen, specialists of 2x3",
+        "One policy for all: 3×3 unseen, specialists of 2×3",
     ]
     native = made["Native setups"]
     assert "DICG" in native.missing  # one training, where intervals need two
@@ -203,7 +203,7 @@ def test_a_glance_counts_what_tables_show(found):
     cell = replace(given(), plays=(other,))
     found.append(Done(cell, entry(cell, 85.0)))
     both = {by.name: sections(found, by) for by in (FIELD, PAPER)}
-    shares, over, general, shipped, printed, agree = glance(both)
+    shares, over, shipped, general, printed, agree = glance(both)
     means = {
         setup: np.mean(
             [
@@ -344,7 +344,18 @@ def test_what_is_not_whole_is_no_traceback(plato, tmp_path):
         ({"part_of_training": float("nan")}, "must be above 0 and at most 1"),
         (
             {"only": "zero-shot", "methods": (("Weakest",),)},
-            "--only zero-shot has no cell of the rows 'Weakest'",
+            "--only zero-shot has no cell of the rows 'Weakest' by --protocol both; "
+            "choose --only tables or native or all.",
+        ),
+        (
+            {"methods": ((suite.SHIPPED,),)},
+            "--only tables has no cell of the rows 'Shipped generalist' by --protocol "
+            "both; choose --only generalist or all.",
+        ),
+        (
+            {"only": "generalist", "protocol": "paper"},
+            "--only generalist has no cell by --protocol paper: generalists are there "
+            "by the field's; choose --protocol field.",
         ),
         (
             {"only": "zero-shot", "setup": ("wildfire-4x4-S1",)},

@@ -37,7 +37,7 @@ def test_every_cell_of_the_papers_tables_is_there_once():
 
 
 def test_the_generalist_is_trained_on_everything_and_plays_everything():
-    cell, *shipped = suite.cells(("generalist",), BOTH, seeds=1)
+    *shipped, cell = suite.cells(("generalist",), BOTH, seeds=1)
     assert cell.protocol.name == "field"
     assert cell.trained_on == suite.NATIVE
     assert len(cell.plays) == 12 + 12
@@ -58,7 +58,7 @@ def test_another_file_of_a_given_policy_is_another_cell(monkeypatch, tmp_path):
     before = shipped.fingerprint
     other = tmp_path / "other.safetensors"
     other.write_bytes(b"another")
-    monkeypatch.setattr(cells, "trained_file", lambda policy: other)
+    monkeypatch.setattr(cells, "trained_file", lambda policy, setup: other)
     assert shipped.fingerprint != before
 
 

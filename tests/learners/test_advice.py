@@ -21,7 +21,7 @@ from plato.learners.mappo import Hyper, Rates, losses, prepare
 from plato.learners.program import Program
 from plato.learners.rollout import rollout, set_the_stage
 from plato.masking import divergence
-from plato.policies.checkpoint import load_policy, save_policy
+from plato.policies.checkpoint import load_actor, save_policy
 from plato.policies.config import ActorConfig
 from plato.policies.padded import PaddedShape
 from plato.policies.pointer import PointerActor
@@ -64,7 +64,7 @@ def test_each_specialist_is_asked_about_its_own_setup_on_its_own_map():
     for setup, home, block in zip(
         SETUPS, homes, (said[:, :4], said[:, 4:]), strict=True
     ):
-        actor = load_policy(pretrained_file(setup.name))
+        actor = load_actor(pretrained_file(setup.name))
         assert isinstance(actor, PointerActor)
         own, _ = actor.log_policy(home.reset(jax.random.key(0))[1], None)
         for one in block.reshape(-1, *own.shape):
@@ -81,7 +81,7 @@ def test_nobody_advises_on_scattered_maps():
         jax.tree.map(lambda leaf: leaf[None], seen), jnp.ones((1, 6), bool)
     )
     assert advice.given.tolist() == [[True, True, True, False, True, True]]
-    actor = load_policy(pretrained_file(setup.name))
+    actor = load_actor(pretrained_file(setup.name))
     assert isinstance(actor, PointerActor)
     own, _ = actor.log_policy(home.reset(jax.random.key(0))[1], None)
     for one in advice.policy[0, jnp.array([0, 1, 2, 4, 5])]:
@@ -115,7 +115,7 @@ def test_who_remembers_is_heard_from_the_beginning_of_an_episode(tmp_path):
     homes = [Wildfire.from_config(s.config, **ROOM._asdict()) for s in SETUPS]
     files = [remembering(tmp_path / f"{n}.safetensors", n) for n in range(2)]
     games = stack([home for home in homes for _ in range(2)])
-    actors = [load_policy(path) for path in files]
+    actors = [load_actor(path) for path in files]
     stage = set_the_stage(games, actors[0], jax.random.key(0))
     _, along = rollout(games, actors[0], stage, jax.random.key(1), 40)
     # As if all games had been under way when the sequence began.

@@ -52,8 +52,9 @@ class Reproduce:
     only: Only = "tables"
     """tables: all of the paper's; native, zero-shot, ablation: what one kind of them
     needs; switches: PLATO's forms, one switch at a time; generalist: one policy for all
-    setups; all: everything; heuristics: check the paper's 360 numbers of NOOP, Weakest
-    and Strongest."""
+    setups, the one that ships and trainings of such (by the field's protocol alone);
+    all: everything; heuristics: check the paper's 360 numbers of NOOP, Weakest and
+    Strongest."""
     methods: Repeated[tuple[str, ...]] = ()
     """Rows to do, as tables call them (default: all); may be repeated."""
     setup: Repeated[str] = ()
@@ -105,11 +106,24 @@ class Reproduce:
             part_of_training=self.part_of_training,
         )
         if not found:
-            named = f" of the rows {', '.join(map(repr, methods))}" if methods else ""
-            raise PlatoError(
-                f"--only {self.only} has no cell{named} by --protocol {self.protocol}."
-            )
+            raise PlatoError(self._nothing(methods))
         return found
+
+    def _nothing(self, methods: Sequence[str]) -> str:
+        """Why there is nothing to do, and what to ask for instead."""
+        from plato.experiments import suite
+
+        named = f" of the rows {', '.join(map(repr, methods))}" if methods else ""
+        said = f"--only {self.only} has no cell{named} by --protocol {self.protocol}"
+        having = {
+            part
+            for part, rows in suite.ROWS.items()
+            if not methods or any(row.name in methods for row in rows)
+        }
+        if having.isdisjoint(PARTS[self.only]):
+            others = [only for only, parts in PARTS.items() if having & set(parts)]
+            return f"{said}; choose --only {' or '.join(others)}."
+        return f"{said}: generalists are there by the field's; choose --protocol field."
 
     def _setups(self) -> Sequence[str]:
         """The native setups that are trained on."""

@@ -106,9 +106,17 @@ class Cell:
 
     def _training(self) -> dict[str, Any]:
         if not self.trained_on:
-            return {"training": None} | _given(self.row.policy)
+            return {"training": None} | self._given()
         config = self.config()
         return {"training": _as_before(config.to_mapping())} | learned_from(config)
+
+    def _given(self) -> dict[str, str]:
+        """What a policy that comes with PLATO is beyond its name: with another version
+        there may come another."""
+        policy = self.row.policy
+        if policy is None or not is_pretrained(policy):
+            return {}
+        return {"file": file_digest(trained_file(policy, load_setup(self.plays[0])))}
 
     @property
     def fingerprint(self) -> str:
@@ -133,14 +141,6 @@ class Cell:
             where = f"{len(self.trained_on)} setups"
         seed = f", seed {self.seed}" if self.trained_on else ""
         return f"{self.row.name} on {where}{seed} ({self.protocol.name} protocol)"
-
-
-def _given(policy: str | None) -> dict[str, str]:
-    """What a given policy is beyond its name, if it has a file: others may come with
-    another version."""
-    if policy is None or not is_pretrained(policy):
-        return {}
-    return {"file": file_digest(trained_file(policy))}
 
 
 def _as_before(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ PROTOCOLS = {
 }
 NOTHING = {
     "field": "Nothing to show yet: intervals are over trainings, and no row has two of "
-    "them on the same setup.",
+    "them on the same setup. Given policies are shown beside such rows alone.",
     "paper": "Nothing to show yet: no row has been trained.",
 }
 """Why a protocol may have cells and no tables."""

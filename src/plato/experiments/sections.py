@@ -174,7 +174,7 @@ def _transfers(
 
 
 def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
-    """One policy trained across all native setups, beside those trained for one."""
+    """Policies for all native setups, trained here or given, beside those for one."""
     known = _names("generalist")
     general = [one for one in found if one.cell.row.name in known]
     if not general:
@@ -186,16 +186,20 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
     ]
     pair = list(dict.fromkeys(one.cell.row.name for one in general + special))
     trained = [one.cell for one in general + special if one.cell.trained_on]
-    steps = {cell.row.name: f"{cell.steps / 1e6:.3g}" for cell in trained}
+    steps = {suite.SHIPPED: suite.SHIPPED_STEPS}
+    steps |= {cell.row.name: cell.steps for cell in trained}
+    spent = ", ".join(f"{name} {count / 1e6:.3g}" for name, count in steps.items())
     made = [
         _section(
             general + special,
             protocol,
             names=pair,
             title="One policy for all: native setups",
-            text="A generalist is one policy for all native setups; the shipped one is "
-            f"{suite.SHIPPED_AS}. Million steps of each training: "
-            f"{', '.join(f'{name} {count}' for name, count in steps.items())}.",
+            text="A generalist is one policy for all native setups; captions say "
+            "what specialists were trained on. The shipped one is "
+            f"{suite.SHIPPED_AS}, which the shipped specialists advised. Its intervals "
+            "and marks are over episodes alone: another training of it might do better "
+            f"or worse. Million steps of training: {spent}.",
             fits=lambda one, setup: setup in (one.cell.trained_on or [setup]),
             setups=suite.NATIVE,
             metrics=("return",),
@@ -209,7 +213,8 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
                 general + special,
                 protocol,
                 names=pair,
-                title=f"One policy for all: {target} unseen, specialists of {source}",
+                title=f"One policy for all: {target} unseen, specialists of "
+                f"{source}".replace("x", "×"),
                 text="Nobody was trained on the setups of this table.",
                 fits=lambda one, setup, source=source: (
                     len(one.cell.trained_on) != 1

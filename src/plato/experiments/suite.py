@@ -57,6 +57,8 @@ PLANNER = "Assignment"
 SHIPPED = "Shipped generalist"
 """The one policy for all setups that comes with PLATO."""
 SHIPPED_AS = f"{PRETRAINED}:{GENERALIST}"
+SHIPPED_STEPS = 148_224_000
+"""Of its two trainings, which are recorded in results/generalist."""
 PLATO = Row("PLATO", _plato())
 ROWS: dict[Part, tuple[Row, ...]] = {
     "methods": (
@@ -81,6 +83,7 @@ ROWS: dict[Part, tuple[Row, ...]] = {
         Row("four beginnings", _plato(beginnings=4, updates=234)),
     ),
     "generalist": (
+        Row(SHIPPED, policy=SHIPPED_AS),
         # Some of its twelve setups look the same at first: it has to remember what it
         # has seen to tell them apart, and specialists to tell it what for. Where these
         # contradict each other returns have to decide, so that they are not heard long.
@@ -98,7 +101,6 @@ ROWS: dict[Part, tuple[Row, ...]] = {
                 advised=0.35,
             ),
         ),
-        Row(SHIPPED, policy=SHIPPED_AS),
     ),
     "given": (
         Row("NOOP", policy="noop"),
