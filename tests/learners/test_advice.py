@@ -65,7 +65,6 @@ def test_each_specialist_is_asked_about_its_own_setup_on_its_own_map():
         SETUPS, homes, (said[:, :4], said[:, 4:]), strict=True
     ):
         actor = load_actor(pretrained_file(setup.name))
-        assert isinstance(actor, PointerActor)
         own, _ = actor.log_policy(home.reset(jax.random.key(0))[1], None)
         for one in block.reshape(-1, *own.shape):
             np.testing.assert_allclose(np.exp(one), np.exp(own), atol=1e-5)
@@ -82,7 +81,6 @@ def test_nobody_advises_on_scattered_maps():
     )
     assert advice.given.tolist() == [[True, True, True, False, True, True]]
     actor = load_actor(pretrained_file(setup.name))
-    assert isinstance(actor, PointerActor)
     own, _ = actor.log_policy(home.reset(jax.random.key(0))[1], None)
     for one in advice.policy[0, jnp.array([0, 1, 2, 4, 5])]:
         np.testing.assert_allclose(np.exp(one), np.exp(own), atol=1e-5)
@@ -126,7 +124,6 @@ def test_who_remembers_is_heard_from_the_beginning_of_an_episode(tmp_path):
     np.testing.assert_array_equal(advice.given, begun)
     for game in range(4):
         actor = actors[game // 2]
-        assert isinstance(actor, PointerActor)
         moment = eqx.filter_jit(actor.log_policy)
         memory = actor.start(ROOM.agents)
         for time in range(40):
