@@ -23,6 +23,7 @@ from plato.policies.hypergraph import (
     observation_graphs,
 )
 from plato.policies.mohito_config import MohitoConfig
+from plato.policies.picking import picked
 from plato.policies.policy import Policy
 
 ATTENTION_SLOPE = 0.2
@@ -75,7 +76,7 @@ class Attention(eqx.Module):
         rows = [row for group in graph.hearers for row in group.nodes]
         place = np.arange(len(rows), len(rows) + count)
         place[rows] = np.arange(len(rows))
-        heard = jnp.concatenate([*read, source])[place] + self.bias[None]
+        heard = picked(jnp.concatenate([*read, source]), place) + self.bias[None]
         return jnp.where(graph.valid[:, None], heard.reshape(count, -1), 0.0)
 
     def _read(
@@ -88,8 +89,9 @@ class Attention(eqx.Module):
         """What some of the nodes hear, each by what it finds in the others."""
         rows, common = np.asarray(group.nodes, int), np.asarray(group.common, int)
         own = np.asarray(group.own, int).reshape(len(rows), -1)
-        to = jnp.einsum("ni,iho->nho", nodes[rows], self.to) + self.to_bias[None]
-        shared, near = source[common], picked(source, own)
+        to = jnp.einsum("ni,iho->nho", picked(nodes, rows), self.to)
+        to += self.to_bias[None]
+        shared, near = picked(source, common), picked(source, own)
         scores = [pair_scores(to, shared, self.score), own_scores(to, near, self.score)]
         heard = np.hstack([np.broadcast_to(common, (len(rows), len(common))), own])
         there = graph.edges[rows[:, None], heard] | (heard == rows[:, None])
@@ -99,19 +101,6 @@ class Attention(eqx.Module):
         of_common, of_own = jnp.split(weights, [len(common)], axis=2)
         read = jnp.einsum("hij,jho->iho", of_common, shared)
         return read + jnp.einsum("hik,ikho->iho", of_own, near)
-
-
-def picked(
-    source: Float[Array, "node head out"], own: np.ndarray
-) -> Float[Array, "row own head out"]:
-    """The features of the nodes that each row has to itself.
-
-    As a product on an accelerator: the gradient of picking adds up in no fixed order.
-    """
-    if jax.default_backend() == "cpu":
-        return source[own]
-    chosen = np.eye(source.shape[0], dtype=np.float32)[own]
-    return jnp.einsum("ikn,nho->ikho", chosen, source, precision="highest")
 
 
 def own_scores(
