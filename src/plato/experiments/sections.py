@@ -184,16 +184,15 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
         for one in found
         if one.cell.row.name == suite.PLATO.name and len(one.cell.trained_on) == 1
     ]
-    pair = list(dict.fromkeys(one.cell.row.name for one in general + special))
-    trained = [one.cell for one in general + special if one.cell.trained_on]
-    steps = {suite.SHIPPED: suite.SHIPPED_STEPS}
-    steps |= {cell.row.name: cell.steps for cell in trained}
+    cells = [one.cell for one in general + special]
+    # The one that is given was trained, too, but not here.
+    steps = {cell.row.name: cell.steps or suite.SHIPPED_STEPS for cell in cells}
     spent = ", ".join(f"{name} {count / 1e6:.3g}" for name, count in steps.items())
     made = [
         _section(
             general + special,
             protocol,
-            names=pair,
+            names=tuple(steps),
             title="One policy for all: native setups",
             text="A generalist is one policy for all native setups; captions say "
             "what specialists were trained on. The shipped one is "
@@ -212,7 +211,7 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
             _section(
                 general + special,
                 protocol,
-                names=pair,
+                names=tuple(steps),
                 title=f"One policy for all: {target} unseen, specialists of "
                 f"{source}".replace("x", "×"),
                 text="Nobody was trained on the setups of this table.",
