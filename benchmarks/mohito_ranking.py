@@ -25,7 +25,7 @@ from plato.learners.config import METHODS, TrainConfig
 from plato.learners.kinds import of_run
 from plato.learners.mohito import MohitoNetworks, made_by
 from plato.learners.program import Program
-from plato.policies.hypergraph import Layout, critic_graph
+from plato.policies.hypergraph import critic_graph
 from plato.policies.policy import Policy
 
 
@@ -45,15 +45,15 @@ class CriticsChoice(Policy[None]):
         """What the actors do, and what their critics would have each of them do."""
         actors, critics = self.networks.actors, self.networks.critics
         moment = jax.tree.map(lambda leaf: leaf[None], seen)
-        graphs, hyperedges = made_by(actors, moment)
-        team = jax.vmap(critic_graph)(moment, graphs, hyperedges)
+        hyperedges = made_by(actors, moment)
+        team = jax.vmap(critic_graph)(moment, hyperedges)
         actions = actors.choose(key, seen, hyperedges[0])
         everyone = jnp.arange(actions.shape[0])
 
         def value(agent, action):
             joint = jnp.where(everyone == agent, action, actions)
             own = jax.tree.map(lambda leaf: leaf[agent], critics.networks)
-            return critics.value(own, team, Layout.of(seen), joint[None])[0]
+            return critics.value(own, team, joint[None])[0]
 
         of_actions = jax.vmap(value, in_axes=(None, 0))
         of_all = jax.vmap(of_actions, in_axes=(0, None))

@@ -4,6 +4,9 @@ Every function is right for an empty set: no division by zero, no NaN, not in th
 gradient either, and nothing depends on how many masked rows there are.
 """
 
+from collections.abc import Sequence
+from functools import reduce
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
@@ -48,6 +51,27 @@ def masked_softmax(
     # Masked scores are replaced before exp, so that their gradient is 0 and not NaN.
     weights = jnp.where(mask, jnp.exp(jnp.where(mask, scores - peak, 0.0)), 0.0)
     return weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), 1e-30)
+
+
+def joint_softmax(
+    scores: Sequence[Float[Array, "..."]], masks: Sequence[Bool[Array, "..."]]
+) -> list[Float[Array, "..."]]:
+    """One softmax over the marked choices of several arrays, which are never joined.
+
+    Choices are along the last axis; masks are broadcast along the others.
+    """
+    lowest = jnp.finfo(scores[0].dtype).min
+    marked = list(zip(scores, masks, strict=True))
+    peaks = [
+        jnp.max(jnp.where(m, s, lowest), axis=-1, keepdims=True) for s, m in marked
+    ]
+    # Whatever is subtracted changes nothing, so it needs no gradient.
+    peak = jax.lax.stop_gradient(reduce(jnp.maximum, peaks))
+    weights = [
+        jnp.where(m, jnp.exp(jnp.where(m, s - peak, 0.0)), 0.0) for s, m in marked
+    ]
+    total = sum(jnp.sum(each, axis=-1, keepdims=True) for each in weights)
+    return [each / jnp.maximum(total, 1e-30) for each in weights]
 
 
 def masked_log_softmax(

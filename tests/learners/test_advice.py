@@ -75,7 +75,7 @@ def test_nobody_advises_on_scattered_maps():
     home = Wildfire.from_config(setup.config, **room._asdict())
     games = scattered(stack([home] * 6), setup.config, np.random.default_rng(0))
     seen = jax.vmap(lambda game: game.reset(jax.random.key(0))[1])(games)
-    advisers = load_advisers([pretrained_file(setup.name)], [home], scattered=True)
+    advisers = load_advisers([pretrained_file(setup.name)], [home], "scattered")
     advice = advisers.advice(
         jax.tree.map(lambda leaf: leaf[None], seen), jnp.ones((1, 6), bool)
     )
@@ -102,7 +102,7 @@ def test_of_every_setup_those_that_are_scattered_have_no_advice():
     games = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *blocks)
     seen = jax.vmap(lambda game: game.reset(jax.random.key(0))[1])(games)
     files = [pretrained_file(name) for name in NAMES]
-    advisers = load_advisers(files, homes, scattered=True)
+    advisers = load_advisers(files, homes, "scattered")
     advice = advisers.advice(*twice(seen))
     assert np.flatnonzero(~np.concatenate(at_home)).tolist() == [3, 9]
     assert advice.given.tolist() == [np.concatenate(at_home).tolist()] * 2

@@ -57,6 +57,24 @@ def test_maps_change_in_time_and_away_from_home_alone():
         assert not same[~AT_HOME].all()
 
 
+def fires(one: Arena) -> np.ndarray:
+    """Of each game: the sizes of its fires, 0 where there is none."""
+    games: Any = one.games
+    return np.sort(np.asarray(games.rules.size)[0], axis=1)
+
+
+def test_on_strange_maps_all_that_are_away_from_home_are_scattered():
+    kept = replace(CONFIG, maps="own", new_maps=0)
+    own, usual, strange = map(
+        arena, (kept, CONFIG, replace(CONFIG, maps="strange", new_maps=40))
+    )
+    for one in (usual, strange):
+        np.testing.assert_array_equal(cells(one)[AT_HOME], cells(own)[AT_HOME])
+    moved = np.array([False, True, False, False] * 2)
+    np.testing.assert_array_equal(fires(usual)[moved], fires(own)[moved])
+    assert (fires(strange)[moved] != fires(own)[moved]).any()
+
+
 def test_maps_of_an_update_depend_on_nothing_before():
     """A training that is resumed, in the middle of a round or not, has the same."""
     through = arena()

@@ -29,7 +29,7 @@ from plato.learners.mohito import (
     update_mohito,
 )
 from plato.learners.rollout import rollout, set_the_stage
-from plato.policies.hypergraph import critic_graph, observation_graphs
+from plato.policies.hypergraph import critic_graph
 from plato.policies.mohito import MohitoActors, MohitoCritics, per_agent
 from plato.policies.mohito_config import MohitoConfig
 
@@ -86,9 +86,8 @@ def one(tree, index: int):
 @jax.jit
 def looked_at(actors: MohitoActors, critics: MohitoCritics, seen):
     """Of one moment: what actors compare, and what each critic makes of all nodes."""
-    graphs = observation_graphs(seen)
-    made = actors.hyperedges(seen, graphs)
-    team = critic_graph(seen, graphs, made)
+    made = actors.hyperedges(seen)
+    team = critic_graph(seen, made)
     nodes = jax.vmap(lambda network: network(team.graph))(critics.networks)
     return made.sum(axis=2), nodes.mean(axis=2)
 
@@ -99,11 +98,8 @@ def node_of(action: int) -> int:
 
 
 def team_values(means: np.ndarray, actions) -> np.ndarray:
-    """Each critic's Q: the three agents' nodes, of 15 each without teammates, summed.
-
-    An agent has 6 hyperedges, 6 tasks, 2 verbs and itself.
-    """
-    nodes = [15 * agent + node_of(int(actions[agent])) for agent in range(3)]
+    """Each critic's Q: the three agents' nodes, of 6 hyperedges each, summed."""
+    nodes = [6 * agent + node_of(int(actions[agent])) for agent in range(3)]
     return means[:, nodes].sum(axis=1)
 
 
@@ -226,7 +222,7 @@ def test_an_actor_pleases_its_own_critic_by_its_own_hyperedges(batch):
         total -= team_values(means, chosen[-1]) / 6
     assert float(loss) == pytest.approx(total.sum(), rel=1e-4)
     nodes = np.asarray([[node_of(int(a)) for a in row] for row in chosen])
-    nodes += 15 * np.arange(3)[None, :]
+    nodes += 6 * np.arange(3)[None, :]
 
     def own_loss(own, owner):
         """One owner's part: only its own network may change."""
@@ -238,9 +234,8 @@ def test_an_actor_pleases_its_own_critic_by_its_own_hyperedges(batch):
         critic = one(networks.critics.networks, owner)
 
         def value(moment, nodes):
-            graphs = observation_graphs(moment)
-            made = MohitoActors(everyone).hyperedges(moment, graphs)
-            return critic(critic_graph(moment, graphs, made).graph)[nodes].mean(1).sum()
+            made = MohitoActors(everyone).hyperedges(moment)
+            return critic(critic_graph(moment, made).graph)[nodes].mean(1).sum()
 
         return -jax.vmap(value)(seen, jnp.asarray(nodes)).mean()
 
@@ -267,7 +262,7 @@ def test_a_soft_choice_weighs_its_own_hyperedges_by_their_sums(batch):
                 does = np.flatnonzero(legal) if agent % 2 == owner else [best[agent]]
                 nodes = [node_of(int(action)) for action in does]
                 chances = np.exp(sums[agent, nodes] - sums[agent, nodes].max())
-                own = means[owner, 15 * agent + np.asarray(nodes)]
+                own = means[owner, 6 * agent + np.asarray(nodes)]
                 total -= own @ chances / chances.sum() / 6
     assert float(jax.jit(partial(actor_loss, "soft"))(*arguments)) == pytest.approx(
         total, rel=1e-4
@@ -279,10 +274,10 @@ def test_by_soft_choices_actors_come_to_take_what_critics_value(batch):
     networks, seen = some_networks(7), batch.observation
 
     class OfNoop(MohitoCritics):
-        def value(self, network, graphs, layout, actions):
+        def value(self, network, graphs, actions):
             return jnp.sum(actions == 0, axis=1).astype(float)
 
-        def expected(self, network, graphs, layout, chances):
+        def expected(self, network, graphs, chances):
             return jnp.sum(chances[:, :, 0], axis=1)
 
     critics = OfNoop(networks.critics.networks, as_released=False)
@@ -299,7 +294,7 @@ def test_by_soft_choices_actors_come_to_take_what_critics_value(batch):
         keys = jax.random.split(jax.random.key(5), 100)
         carry = networks.actors, optimiser.init(networks.actors)
         (actors, _), _ = jax.lax.scan(partial(step, choice), carry, keys)
-        return greedy(actors, keys[0], seen, made_by(actors, seen)[1])
+        return greedy(actors, keys[0], seen, made_by(actors, seen))
 
     assert (taken("soft") == 0).all()
     assert not (taken("hard") == 0).all()  # a choice among them has no slope

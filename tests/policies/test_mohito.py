@@ -15,19 +15,18 @@ from plato.game import Features, Observation
 from plato.learners.exploration import Explorer
 from plato.policies.hypergraph import (
     Graph,
-    Hearers,
     Layout,
     critic_graph,
     observation_graphs,
 )
 from plato.policies.mohito import (
     Attention,
+    GraphNetwork,
     GraphNorm,
     MohitoActors,
     MohitoCritics,
     pair_scores,
     per_agent,
-    summed_scores,
 )
 from plato.policies.mohito_config import MohitoConfig
 
@@ -55,139 +54,189 @@ DRAWN = Observation(
 DRAWN_FEATURES = Features(agent=3, task=2, actions=2)
 
 
+create_layer = jax.jit(partial(Attention.create, 4, 3, 2))
+attend = jax.jit(Attention.__call__)
+LAYER = create_layer(key=jax.random.key(9))
+# What an agent's layer makes of a node, by every feature of every node.
+slopes = jax.jit(jax.jacobian(lambda nodes, graph: LAYER(graph, nodes)))
+
+
 def edges_of(graph: Graph) -> set[tuple[int, int]]:
-    """(from, to) of every edge of one graph."""
-    edges = {(int(j), int(i)) for i, j in np.argwhere(np.asarray(graph.edges))}
-    assert edges <= {(source, to) for to, source in looked_at(graph)}
-    return edges
-
-
-def looked_at(graph: Graph) -> list[tuple[int, int]]:
-    """(to, from) of the pairs of nodes that attention gives scores to."""
-    pairs = [
-        (to, source)
-        for group in graph.hearers
-        for to, own in zip(group.nodes, group.own, strict=True)
-        for source in (*group.common, *own)
-    ]
-    assert len(pairs) == len(set(pairs)), "a node that is heard twice counts twice"
-    assert {(to, to) for to, _ in pairs} <= set(pairs)
-    return pairs
+    """(from, to) of every edge of one graph: who has a say in what becomes of whom."""
+    felt = np.abs(slopes(graph.nodes, graph)).max(axis=(1, 3)) > 0
+    felt &= ~np.eye(len(felt), dtype=bool)
+    return {(int(j), int(i)) for i, j in np.argwhere(felt)}
 
 
 def one(graphs: Graph, index: int) -> Graph:
     return jax.tree.map(lambda leaf: leaf[index], graphs)
 
 
+# 0-6 hyperedges, 7 self, 8-11 tasks, 12-13 others, 14-16 verbs
+FIRST_EDGES = {
+    *((7, 0), (8, 0), (14, 0)),
+    *((7, 1), (8, 1), (15, 1)),
+    *((7, 6), (11, 6), (16, 6)),
+    *((13, 7), (9, 7)),
+}
+# 0-6 and 7-13 hyperedges, 14-15 selves, 16-19 tasks, 20-22 verbs
+TEAM_EDGES = {
+    *((14, 0), (16, 0), (20, 0), (14, 1), (16, 1), (21, 1)),
+    *((14, 6), (19, 6), (22, 6), (17, 14)),
+    *((15, 10), (17, 10), (21, 10), (15, 13), (19, 13), (22, 13), (16, 15)),
+    *((14, 15), (15, 14)),
+    *((i, j) for i in (0, 1, 6, 10, 13) for j in (0, 1, 6, 10, 13) if i != j),
+}
+
+
 def test_the_graph_of_a_hand_drawn_moment():
-    layout = Layout.of(DRAWN)
-    # 0-6 hyperedges, 7-10 tasks, 11-13 verbs, 14-15 others, 16 self
-    assert (layout.hyperedges.stop, layout.task_nodes.start) == (7, 7)
-    assert (layout.verbs.start, layout.others.start, layout.myself) == (11, 14, 16)
+    layout = Layout.of_agent(DRAWN)
+    assert (layout.hyperedges.stop, layout.selves.stop) == (7, 8)
+    assert (layout.tasks.stop, layout.others.stop, layout.verbs.stop) == (12, 14, 17)
     first, second = (one(graphs_of(DRAWN), agent) for agent in range(2))
     expected = {
         0: [5, 1, 1, 1],
         1: [5, 1, 1, 1],
         6: [5, 1, 1, 1],
-        7: [3, 7, 8, -1],
-        8: [3, 9, 10, -1],
-        10: [3, -1, -1, -1],
-        11: [4, 0, -1, -1],
-        12: [4, 1, -1, -1],
-        13: [4, -1, -1, -1],
-        15: [2, 4, -1, 6],
-        16: [1, 1, 2, 3],
+        7: [1, 1, 2, 3],
+        8: [3, 7, 8, -1],
+        9: [3, 9, 10, -1],
+        11: [3, -1, -1, -1],
+        13: [2, 4, -1, 6],
+        14: [4, 0, -1, -1],
+        15: [4, 1, -1, -1],
+        16: [4, -1, -1, -1],
     }
-    assert np.flatnonzero(first.valid).tolist() == list(expected)
+    assert np.flatnonzero(first.copies).tolist() == list(expected)
     for node, features in expected.items():
         assert first.nodes[node].tolist() == features, node
-    assert edges_of(first) == {
-        *((16, 0), (7, 0), (11, 0)),
-        *((16, 1), (7, 1), (12, 1)),
-        *((16, 6), (10, 6), (13, 6)),
-        *((15, 16), (8, 16)),
-    }
-    assert np.flatnonzero(second.valid).tolist() == [3, 6, 7, 8, 10, 12, 13, 14, 16]
-    assert second.nodes[14].tolist() == [2, 1, -1, 3]
+    assert edges_of(first) == FIRST_EDGES
+    assert np.flatnonzero(second.copies).tolist() == [3, 6, 7, 8, 9, 11, 12, 15, 16]
+    assert second.nodes[12].tolist() == [2, 1, -1, 3]
     assert edges_of(second) == {
-        *((16, 3), (8, 3), (12, 3)),
-        *((16, 6), (10, 6), (13, 6)),
-        *((14, 16), (7, 16)),
+        *((7, 3), (9, 3), (15, 3)),
+        *((7, 6), (11, 6), (16, 6)),
+        *((12, 7), (8, 7)),
     }
+
+
+MADE = jnp.arange(2 * 7 * 4, dtype=jnp.float32).reshape(2, 7, 4)
+team_of = jax.jit(critic_graph)
 
 
 def test_the_critics_graph_of_a_hand_drawn_moment():
-    made = jnp.arange(2 * 7 * 4, dtype=jnp.float32).reshape(2, 7, 4)
-    team = jax.jit(critic_graph)(DRAWN, graphs_of(DRAWN), made)
-    # Without others an agent has 15 nodes; its self is the last of them.
-    valid = [0, 1, 6, 7, 8, 10, 11, 12, 13, 14]
-    valid += [15 + n for n in (3, 6, 7, 8, 10, 12, 13, 14)]
-    assert np.flatnonzero(team.graph.valid).tolist() == valid
-    hyperedges = [(0, 0), (0, 1), (0, 6), (1, 3), (1, 6)]
-    for agent, k in hyperedges:
-        node = 15 * agent + k
-        assert team.graph.nodes[node].tolist() == made[agent, k].tolist()
+    team = team_of(DRAWN, MADE)
+    copies = dict.fromkeys((0, 1, 6, 10, 13, 14, 15), 1)
+    # Both know two tasks and the null task; only the second thing is for both to do.
+    copies |= {16: 2, 17: 2, 19: 2, 20: 1, 21: 2, 22: 2}
+    assert np.flatnonzero(team.graph.copies).tolist() == list(copies)
+    for node, count in copies.items():
+        assert team.graph.copies[node] == count
+    for agent, k in [(0, 0), (0, 1), (0, 6), (1, 3), (1, 6)]:
+        assert team.graph.nodes[7 * agent + k].tolist() == MADE[agent, k].tolist()
     assert team.graph.nodes[14].tolist() == [1, 1, 2, 3]
-    assert team.graph.nodes[29].tolist() == [1, 4, 5, 6]
-    among = [15 * agent + k for agent, k in hyperedges]
-    assert edges_of(team.graph) == {
-        *((14, 0), (7, 0), (11, 0), (14, 1), (7, 1), (12, 1)),
-        *((14, 6), (10, 6), (13, 6), (8, 14)),
-        *((29, 18), (23, 18), (27, 18), (29, 21), (25, 21), (28, 21), (22, 29)),
-        *((14, 29), (29, 14)),
-        *((a, b) for a in among for b in among if a != b),
-    }
-    assert team.hyperedges.tolist() == [0, 15]
+    assert team.graph.nodes[15].tolist() == [1, 4, 5, 6]
+    assert team.graph.nodes[17].tolist() == [3, 9, 10, -1]
+    assert edges_of(team.graph) == TEAM_EDGES
+    # In the source every agent has 15 nodes of its own; its self is the last of them.
+    own = [0, 1, 6, 7, 8, 10, 11, 12, 13, 14]
+    own += [15 + n for n in (3, 6, 7, 8, 10, 12, 13, 14)]
+    assert np.flatnonzero(team.copies).tolist() == own
     assert team.left_out.tolist() == [0, 1]
 
 
-def random_graph(seed: int, nodes: int = 7, size: int = 3) -> Graph:
-    random = np.random.default_rng(seed)
-    valid = random.random(nodes) < 0.7
-    edges = (random.random((nodes, nodes)) < 0.4) & valid[:, None] & valid[None, :]
-    # Nodes 1 and 4 only speak; 2 and 5 hear 0, 1, 2 and 5 and one more each.
-    hearers = (
-        Hearers((0, 3, 6), tuple(range(nodes)), ((), (), ())),
-        Hearers((2, 5), (0, 1, 2, 5), ((3,), (6,))),
-    )
-    edges[[1, 4]] = False
-    edges[2, [4, 6]] = edges[5, [3, 4]] = False
-    features = random.normal(size=(nodes, size)).astype(np.float32)
-    arrays = jnp.asarray(features), jnp.asarray(valid), jnp.asarray(edges)
-    return Graph(*arrays, hearers)
+def test_what_is_offered_but_not_seen_is_a_hyperedge_without_its_task():
+    hidden = DRAWN.sees_tasks.at[0, 0].set(False)
+    seen = Observation(**{**vars(DRAWN), "sees_tasks": hidden})
+    first = one(graphs_of(seen), 0)
+    assert edges_of(first) == FIRST_EDGES - {(8, 0), (8, 1)}
+    assert edges_of(team_of(seen, MADE).graph) == TEAM_EDGES - {(16, 0), (16, 1)}
+    assert team_of(seen, MADE).graph.copies[16] == 1  # the other one's
 
 
-create_layer = jax.jit(partial(Attention.create, 3, 4, 2))
-attend = jax.jit(Attention.__call__)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_attention_is_gatv2_edge_by_edge(seed):
-    graph = random_graph(seed)
-    layer = create_layer(key=jax.random.key(seed))
-    layer = jax.tree.map(lambda x: x + 0.1, layer)  # biases that are not 0
-    x, valid, edges = map(np.asarray, (graph.nodes, graph.valid, graph.edges))
+def attention(layer: Attention, x, valid, edges) -> np.ndarray:
+    """GATv2, node by node and edge by edge."""
     p = jax.tree.map(np.asarray, layer)
-    expected = np.zeros((7, 8))
+    _, heads, size = p.to.shape
+    found = np.zeros((len(x), heads * size))
     for i in np.flatnonzero(valid):
-        around = [j for j in np.flatnonzero(valid) if edges[i, j] or i == j]
-        for h in range(2):
+        around = [j for j in np.flatnonzero(valid) if (j, i) in edges or i == j]
+        for h in range(heads):
             target = x[i] @ p.to[:, h] + p.to_bias[h]
             sources = [x[j] @ p.source[:, h] + p.source_bias[h] for j in around]
             mixed = [target + s for s in sources]
             scores = [p.score[h] @ np.where(m > 0, m, 0.2 * m) for m in mixed]
-            weights = np.exp(scores) / np.exp(scores).sum()
+            weights = np.exp(scores - np.max(scores))
+            weights /= weights.sum()
             read = sum(w * s for w, s in zip(weights, sources, strict=True))
-            expected[i, 4 * h : 4 * h + 4] = read + p.bias[h]
-    found = attend(layer, graph, graph.nodes)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+            found[i, size * h : size * (h + 1)] = read + p.bias[h]
+    return found
 
 
-def test_scores_are_the_same_kept_or_formed_anew():
+def normed(norm: GraphNorm, x, valid) -> np.ndarray:
+    a, g, b = (np.asarray(v) for v in (norm.mean_part, norm.scale, norm.shift))
+    there = x[valid]
+    offset = there - a * there.mean(axis=0)
+    found = np.zeros_like(x)
+    found[valid] = g * offset / np.sqrt((offset**2).mean(axis=0) + 1e-5) + b
+    return found
+
+
+def off_zero(tree):
+    """With biases that are not 0 and scales that are not 1."""
+    return jax.tree.map(lambda leaf: leaf + 0.1, tree)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("whose", ["agent", "team"])
+def test_attention_is_gatv2_edge_by_edge(whose, seed):
+    agent = (one(graphs_of(DRAWN), 0), FIRST_EDGES)
+    team = (team_of(DRAWN, MADE).graph, TEAM_EDGES)
+    graph, edges = agent if whose == "agent" else team
+    layer = off_zero(create_layer(key=jax.random.key(seed)))
+    valid = np.asarray(graph.copies) > 0
+    random = np.random.default_rng(seed)
+    x = random.normal(size=graph.nodes.shape).astype(np.float32) * valid[:, None]
+    found = attend(layer, graph, jnp.asarray(x))
+    np.testing.assert_allclose(found, attention(layer, x, valid, edges), atol=1e-5)
+
+
+def test_nodes_that_are_shared_do_as_copies_of_each_agents_own_would():
+    """The whole network, on the graph laid out as in the source."""
+    team = team_of(DRAWN, 0.1 * MADE)
+    layout, graph = team.graph.layout, team.graph
+    create = jax.jit(partial(GraphNetwork.create, CONFIG, 4))
+    network = off_zero(create(key=jax.random.key(5)))
+    node = np.asarray(layout.copied(jnp.arange(len(graph.nodes)))).reshape(-1)
+    owner = np.repeat([0, 1], 15)
+    valid, x = np.asarray(team.copies).reshape(-1), np.asarray(graph.nodes)[node]
+    shared = node >= layout.tasks.start
+    edges = {
+        (j, i)
+        for i in range(30)
+        for j in range(30)
+        if (node[j], node[i]) in TEAM_EDGES and (owner[j] == owner[i] or not shared[j])
+    }
+    *layers, last = network.layers
+    for layer, norm in zip(layers, network.norms, strict=True):
+        x = np.maximum(normed(norm, attention(layer, x, valid, edges), valid), 0)
+    expected = attention(last, x, valid, edges)
+    found = np.asarray(jax.jit(lambda net, g: net(g))(network, graph))[node]
+    np.testing.assert_allclose(found[valid], expected[valid], atol=1e-4)
+
+
+@pytest.mark.parametrize("where", ["cpu", "gpu"])
+def test_scores_and_their_slopes_wherever_they_are_computed(monkeypatch, where):
+    monkeypatch.setattr(jax, "default_backend", lambda: where)
     keys = jax.random.split(jax.random.key(0), 4)
-    shapes = ((4, 2, 3), (6, 2, 3), (2, 3))
+    shapes = ((4, 1, 2, 3), (1, 6, 2, 3), (2, 3))
     given = [jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=False)]
     weights = jax.random.normal(keys[3], (2, 4, 6))
+
+    def plain(to, source, score):
+        mixed = to + source
+        mixed = jnp.where(mixed > 0, mixed, 0.2 * mixed)
+        return jnp.moveaxis(jnp.sum(mixed * score[None, None], axis=-1), -1, 0)
 
     def value_and_slopes(scores):
         def total(*arrays):
@@ -195,27 +244,25 @@ def test_scores_are_the_same_kept_or_formed_anew():
 
         return jax.jit(jax.value_and_grad(total, argnums=(0, 1, 2)))(*given)
 
-    kept, anew = map(value_and_slopes, (pair_scores, summed_scores))
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), kept, anew)
+    found, expected = map(value_and_slopes, (pair_scores, plain))
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4), found, expected)
 
 
-def test_graph_norm_counts_the_nodes_there_are():
-    graph = random_graph(1)
+def test_graph_norm_counts_nodes_as_often_as_there_are_copies():
     norm = GraphNorm(*jnp.asarray([[0.5, 1, 2], [2, 1, 3], [0.1, 0.2, 0.3]]))
-    x = np.asarray(graph.nodes)[np.asarray(graph.valid)]
-    a, g, b = (np.asarray(v) for v in (norm.mean_part, norm.scale, norm.shift))
-    offset = x - a * x.mean(axis=0)
-    expected = g * offset / np.sqrt((offset**2).mean(axis=0) + 1e-5) + b
-    found = np.asarray(norm(graph.nodes, graph.valid))
-    np.testing.assert_allclose(found[np.asarray(graph.valid)], expected, atol=1e-5)
-    assert not found[~np.asarray(graph.valid)].any()
+    random, copies = np.random.default_rng(1), np.array([1, 0, 2, 1, 0, 3])
+    nodes = random.normal(size=(6, 3)).astype(np.float32) * (copies > 0)[:, None]
+    each = np.repeat(np.arange(6), copies)
+    expected = np.zeros((6, 3))
+    expected[each] = normed(norm, nodes[each], np.ones(len(each), bool))
+    found = norm(jnp.asarray(nodes), jnp.asarray(copies, jnp.float32))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 @jax.jit
 def sums(seen: Observation):
     """What the actors compare, in the order of actions."""
-    made = ACTORS.hyperedges(seen, observation_graphs(seen))
-    return jax.vmap(Layout.of(seen).by_action)(made.sum(axis=2))
+    return ACTORS.scores(ACTORS.hyperedges(seen))
 
 
 @given(moments(away=True), st.randoms(use_true_random=False))
@@ -280,9 +327,8 @@ def test_without_an_option_there_is_noop(tasks):
 
 def test_equal_hyperedges_are_taken_equally_often():
     seen = moment(1, 2)
-    layout = Layout.of(seen)
     seen = Observation(**{**vars(seen), "options": jnp.ones((1, 2, 1), bool)})
-    made = jnp.zeros((1, layout.hyperedges.stop, 4)).at[0, 2].set(-1.0)
+    made = jnp.zeros((1, 3, 4)).at[0, 2].set(-1.0)
     keys = jax.random.split(jax.random.key(0), 2000)
     chosen = jax.jit(jax.vmap(lambda key: ACTORS.choose(key, seen, made)))(keys)
     share = np.bincount(np.asarray(chosen)[:, 0], minlength=3) / 2000
@@ -324,8 +370,7 @@ def teams(actors: MohitoActors):
     """The graphs of all moments for critics, as the actors make hyperedges."""
 
     def team(seen: Observation):
-        graphs = observation_graphs(seen)
-        return critic_graph(seen, graphs, actors.hyperedges(seen, graphs))
+        return critic_graph(seen, actors.hyperedges(seen))
 
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *MOMENTS)
     return jax.vmap(team)(stacked)
@@ -337,7 +382,7 @@ def batch_of_moments():
 
 
 def values_of(networks: MohitoCritics, batch):
-    return jax.jit(lambda batch: networks(batch, Layout.of(DRAWN), ACTIONS))(batch)
+    return jax.jit(lambda batch: networks(batch, ACTIONS))(batch)
 
 
 ACTIONS = jnp.asarray([[2, 4], [0, 0], [1, 4]])
@@ -363,17 +408,19 @@ def test_the_value_is_read_where_the_agents_act():
     assert found.shape == (3, 2)
     # Task 0's second thing is node 1, task 1's second node 3, NOOP node 6.
     expected = [
-        means[0, 1] + means[0, 18],
-        means[1, 6] + means[1, 21],
-        means[2, 0] + means[2, 18],
+        means[0, 1] + means[0, 7 + 3],
+        means[1, 6] + means[1, 7 + 6],
+        means[2, 0] + means[2, 7 + 3],
     ]
     np.testing.assert_allclose(found[:, 0], expected, rtol=1e-5)
 
 
 def test_as_released_it_is_read_elsewhere():
     networks, batch = critics(True), batch_of_moments()
-    means, valid = node_means(networks, batch), np.asarray(batch.graph.valid)
-    end_to_end = means[valid]
+    # The source numbers every agent's own copies of nodes, of which it has 15.
+    copied = jax.vmap(batch.graph.layout.copied)(node_means(networks, batch))
+    valid = np.asarray(batch.copies).reshape(3, 30)
+    end_to_end = np.asarray(copied).reshape(3, 30)[valid]
     chosen = [[1, 18], [6, 21], [0, 18]]
     expected = []
     for row, nodes in zip(valid, chosen, strict=True):
@@ -393,10 +440,8 @@ def test_spare_rows_change_no_value():
 
     @jax.jit
     def value(seen: Observation, actions):
-        graphs = observation_graphs(seen)
-        team = critic_graph(seen, graphs, ACTORS.hyperedges(seen, graphs))
-        batch = jax.tree.map(lambda leaf: leaf[None], team)
-        return networks(batch, Layout.of(seen), actions)
+        team = critic_graph(seen, ACTORS.hyperedges(seen))
+        return networks(jax.tree.map(lambda leaf: leaf[None], team), actions)
 
     plain = value(seen, jnp.asarray([[1, 2]]))
     padded = value(with_spare_rows(seen, 4, 5, seed=1), jnp.asarray([[1, 2, 0, 0]]))
@@ -406,7 +451,7 @@ def test_spare_rows_change_no_value():
 def test_gradients_are_numbers():
     def total(parts):
         actors, networks = parts
-        return networks(teams(actors), Layout.of(DRAWN), ACTIONS).sum()
+        return networks(teams(actors), ACTIONS).sum()
 
     gradients = jax.jit(jax.grad(total))((drawn_actors(), critics(False)))
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(gradients)]

@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -20,7 +20,13 @@ import plato
 from plato.domains.setups import Rows, Setup
 from plato.domains.wildfire.maps import MORE_FIRES, MOVED, SCATTERED
 from plato.errors import PlatoError
-from plato.learners.config import FEWEST_GAMES, Learning, MappoConfig, TrainConfig
+from plato.learners.config import (
+    FEWEST_GAMES,
+    Learning,
+    Maps,
+    MappoConfig,
+    TrainConfig,
+)
 from plato.learners.program import Program, grouped
 from plato.policies.checkpoint import load_actor, save_policy
 from plato.policies.config import ActorConfig
@@ -275,8 +281,9 @@ def test_too_few_games_for_other_maps_are_refused():
 
     three: Any = {"setups": tuple(f"wildfire-2x3-S{i}" for i in range(3))}
     assert FEWEST_GAMES["moved"] == range(99)[MOVED][0] + 1
-    assert FEWEST_GAMES["scattered"] == range(99)[SCATTERED][0] + 1
-    for maps in ("moved", "scattered"):
+    for maps, which in SCATTERED.items():
+        assert FEWEST_GAMES[cast(Maps, maps)] == range(99)[which][0] + 1
+    for maps in ("moved", "scattered", "strange"):
         fewest = FEWEST_GAMES[maps]
         words = rf"games=\d+ are too few for maps='{maps}': none .* choose games="
         config(fewest, maps=maps)

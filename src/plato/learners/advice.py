@@ -19,6 +19,7 @@ from plato.domains.setups import Setup
 from plato.domains.wildfire.maps import SCATTERED, seen_at
 from plato.errors import PlatoError
 from plato.game import Observation, how_many, stack
+from plato.learners.config import Maps
 from plato.policies.checkpoint import load_actor, networks_of, trained_file
 from plato.policies.encoders import LSTMCell
 from plato.policies.pointer import PointerActor
@@ -32,8 +33,8 @@ class Advisers(eqx.Module):
     home: Any = None
     """Wildfires as their setups have them, stacked over setups, where games are played
     on other maps."""
-    scattered: bool = eqx.field(static=True, default=False)
-    """Whether some of these maps are of kinds that nobody knows."""
+    maps: Maps = eqx.field(static=True, default="own")
+    """What kind these are: nobody knows scattered ones."""
 
     def advice(self, seen: Observation, started: Bool[Array, "time game"]) -> "Advice":
         """What the specialists say; games come in equal blocks, by setups.
@@ -62,8 +63,8 @@ class Advisers(eqx.Module):
         known = jnp.ones((time, setups, games // setups), bool)
         if isinstance(self.actors.encode_query, LSTMCell):
             known = jnp.cumsum(blocks(started), axis=0) > 0
-        if self.scattered:
-            known = known.at[:, :, SCATTERED].set(False)
+        if self.maps in SCATTERED:
+            known = known.at[:, :, SCATTERED[self.maps]].set(False)
         return Advice(
             said.reshape(time, games, *said.shape[3:]), known.reshape(time, games)
         )
@@ -93,7 +94,7 @@ def adviser_files(names: Sequence[str], setups: Mapping[str, Setup]) -> dict[str
 
 
 def load_advisers(
-    files: Sequence[Path], homes: Sequence[Any] | None, *, scattered: bool = False
+    files: Sequence[Path], homes: Sequence[Any] | None, maps: Maps = "own"
 ) -> Advisers:
     """One adviser for each setup.
 
@@ -101,7 +102,7 @@ def load_advisers(
     or scattered.
     """
     actors = stack([load_actor(path) for path in files])
-    return Advisers(actors, None if homes is None else stack(homes), scattered)
+    return Advisers(actors, None if homes is None else stack(homes), maps)
 
 
 def refuse_unfit(files: Sequence[Path]) -> None:

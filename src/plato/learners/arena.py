@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from plato.domains.setups import Rows, Setup
-from plato.domains.wildfire.maps import moved, scattered
+from plato.domains.wildfire.maps import SCATTERED, moved, scattered
 from plato.domains.wildfire.paper_noise import with_paper_noise
 from plato.errors import PlatoError
 from plato.game import NO_ARRAYS, Game, ReplayedNoise, stack
@@ -113,9 +113,10 @@ def _on_other_maps(
     Maps are made one by one, of small arrays: on an accelerator each would be a trip.
     """
     with _on_the_host():
-        games = moved(games, setup.config, random)
-        if maps == "scattered":
-            games = scattered(games, setup.config, random)
+        if maps != "strange":
+            games = moved(games, setup.config, random)
+        if maps in SCATTERED:
+            games = scattered(games, setup.config, random, SCATTERED[maps])
         made = jax.tree.map(np.asarray, games)
     return jax.tree.map(jnp.asarray, made)
 

@@ -110,8 +110,8 @@ LONGEST_NAME = 100
 Networks: TypeAlias = ActorConfig | DicgConfig | DgnConfig | MohitoConfig
 Learning: TypeAlias = MappoConfig | DicgLearning | DgnLearning | MohitoLearning
 MethodName: TypeAlias = Literal["plato", "dicg", "dgn", "mohito"]
-Maps: TypeAlias = Literal["own", "moved", "scattered"]
-FEWEST_GAMES: dict[Maps, int] = {"own": 1, "moved": 2, "scattered": 4}
+Maps: TypeAlias = Literal["own", "moved", "scattered", "strange"]
+FEWEST_GAMES: dict[Maps, int] = {"own": 1, "moved": 2, "scattered": 4, "strange": 2}
 """Of each setup: with fewer, none would have another map than its setup's own."""
 
 
@@ -148,7 +148,7 @@ class CommonSettings:
     """Of every second game (wildfires): its setup's own; that map turned, mirrored and
     moved at random, so that what is learned holds wherever things are; or half of them
     scattered, with its team or a smaller one and other numbers of fires, anywhere on
-    grids up to 5×5."""
+    grids up to 5×5; or all of them scattered (strange)."""
     new_maps: int = 0
     """After how many updates such games get other maps of the same kind; if 0, they
     keep their first ones."""
@@ -198,7 +198,7 @@ class TrainConfig(TrainSettings):
         if self.new_maps and self.maps == "own":
             raise PlatoError(
                 f"new_maps={self.new_maps} is for games on other maps than their "
-                f"setups' own; choose maps='moved' or 'scattered', or new_maps=0."
+                f"setups' own; choose maps='moved', 'scattered' or 'strange', or new_maps=0."
             )
         games = range(self.game_seed, self.game_seed + self.seeds)
         if set(games) & set(EVALUATION_SEEDS):
@@ -225,7 +225,7 @@ class TrainConfig(TrainSettings):
                 f"games={self.learning.games} are too few for maps={self.maps!r}: none "
                 f"of a setup's would be {self.maps}; choose games={fewest} or more."
             )
-        if self.maps == "scattered" and self.noise == "paper":
+        if self.maps in ("scattered", "strange") and self.noise == "paper":
             raise PlatoError(
                 "noise='paper' is a record of the agents and fires of each setup; on "
                 "scattered maps there are others: choose noise='independent'."

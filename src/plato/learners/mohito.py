@@ -29,12 +29,7 @@ from plato.learners.exploration import (
 )
 from plato.learners.replay import Replay, Transition
 from plato.masking import masked_softmax
-from plato.policies.hypergraph import (
-    Graph,
-    Layout,
-    critic_graph,
-    observation_graphs,
-)
+from plato.policies.hypergraph import critic_graph
 from plato.policies.mohito import GraphNetwork, MohitoActors, MohitoCritics, per_agent
 from plato.policies.mohito_config import MohitoConfig
 
@@ -166,14 +161,9 @@ def _optimiser(config: MohitoLearning, rate: float) -> optax.GradientTransformat
 
 def made_by(
     actors: MohitoActors, seen: Observation
-) -> tuple[Graph, Float[Array, "batch agent hyperedge feat"]]:
-    """The agents' graphs of many moments, and the hyperedges as actors make them."""
-
-    def of_moment(seen: Observation):
-        graphs = observation_graphs(seen)
-        return graphs, actors.hyperedges(seen, graphs)
-
-    return jax.vmap(of_moment)(seen)
+) -> Float[Array, "batch agent hyperedge feat"]:
+    """The hyperedges of many moments as actors make them."""
+    return jax.vmap(actors.hyperedges)(seen)
 
 
 def greedy(
@@ -195,10 +185,9 @@ def goals(
 ) -> Float[Array, "batch owner"]:
     """What each critic should have said: the targets go on from where a step led."""
     seen = batch.following
-    graphs, hyperedges = made_by(target.actors, seen)
+    hyperedges = made_by(target.actors, seen)
     actions = greedy(target.actors, key, seen, hyperedges)
-    team = jax.vmap(critic_graph)(seen, graphs, hyperedges)
-    ahead = target.critics(team, Layout.of(seen), actions)
+    ahead = target.critics(jax.vmap(critic_graph)(seen, hyperedges), actions)
     reward = batch.reward
     if target.critics.as_released:
         # It pairs every value with every reward of the batch; this has its gradient.
@@ -217,8 +206,8 @@ def critic_loss(
     The sum over critics: each has parameters of its own.
     """
     seen = batch.observation
-    team = jax.vmap(critic_graph)(seen, *made_by(actors, seen))
-    values = critics(team, Layout.of(seen), batch.actions)
+    team = jax.vmap(critic_graph)(seen, made_by(actors, seen))
+    values = critics(team, batch.actions)
     errors = jnp.mean((values - goal) ** 2, axis=0)
     return errors.sum(), {"value_loss": errors.mean(), "q": values.mean()}
 
@@ -230,7 +219,7 @@ def drawn(
 ) -> Float[Array, "batch agent choice"]:
     """The chances of a softmax over the sums that agents choose by."""
     masks = jax.vmap(lambda one: one.action_mask)(seen)
-    return masked_softmax(jax.vmap(actors.scores)(seen, hyperedges), masks)
+    return masked_softmax(jax.vmap(actors.scores)(hyperedges), masks)
 
 
 def actor_loss(
@@ -246,21 +235,21 @@ def actor_loss(
     critic: the gradient for an actor is that of its own part. A soft choice weighs an
     agent's hyperedges by their sums, so that what is worth more is to sum up to more.
     """
-    layout, owners = Layout.of(seen), how_many(critics.networks)
-    graphs, hyperedges = made_by(actors, seen)
+    owners = how_many(critics.networks)
+    hyperedges = made_by(actors, seen)
     actions = greedy(actors, key, seen, hyperedges)
     fixed = jax.lax.stop_gradient(hyperedges)
-    plays = jnp.arange(layout.agents) % owners
-    certain = jax.nn.one_hot(actions, 1 + layout.tasks * layout.actions)
+    plays = jnp.arange(hyperedges.shape[1]) % owners
+    certain = jax.nn.one_hot(actions, hyperedges.shape[2])
 
     def value(network: GraphNetwork, owner: Int[Array, ""]) -> Float[Array, " batch"]:
         own = (plays == owner)[None, :, None, None]
         mine = jnp.where(own, hyperedges, fixed)
-        team = jax.vmap(critic_graph)(seen, graphs, mine)
+        team = jax.vmap(critic_graph)(seen, mine)
         if choice == "hard":
-            return critics.value(network, team, layout, actions)
+            return critics.value(network, team, actions)
         chances = jnp.where(own[..., 0], drawn(actors, seen, mine), certain)
-        return critics.expected(network, team, layout, chances)
+        return critics.expected(network, team, chances)
 
     values = jax.vmap(value)(critics.networks, jnp.arange(owners))
     return -values.mean(axis=1).sum()

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from plato.domains.setups import Rows, Setup
-from plato.domains.wildfire.maps import MORE_FIRES
+from plato.domains.wildfire.maps import MORE_FIRES, SCATTERED
 from plato.game import Game, features_of, stack
 from plato.learners.advice import (
     Advisers,
@@ -121,7 +121,7 @@ class Group:
         self.config, self.runs = config, runs
         self._numbers = dict(numbers or {})
         rows = _room([_rows_of(run, setups) for run in runs])
-        if config.maps == "scattered":
+        if config.maps in SCATTERED:
             rows = Rows(rows.agents, rows.tasks + MORE_FIRES)
         seeds = [config.game_seed + run.seed - config.seed for run in runs]
         played = [[setups[name] for name in run.setups] for run in runs]
@@ -304,7 +304,7 @@ def _advisers(
     return load_advisers(
         [files[name] for name in run.setups],
         homes if config.maps != "own" else None,
-        scattered=config.maps == "scattered",
+        config.maps,
     )
 
 

@@ -2,8 +2,13 @@
 
 A hypergraph of (agent, task, action) triples, flattened: every hyperedge, which is one
 thing that the agent may do, becomes a node of its own that its parts point at. Arrays
-have room for all tasks and agents; `valid` says which nodes there are, and no edge
+have room for all tasks and agents; `copies` says which nodes there are, and no edge
 touches another.
+
+The team's graph is its agents' graphs side by side, in which every agent has its own
+copies of the tasks and verbs. Copies of one task look the same, hear nothing and so stay
+the same, whatever layers make of them: here each is one node that counts as often as
+there are copies.
 """
 
 from typing import NamedTuple
@@ -11,8 +16,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from plato.game import NOOP, Observation
 
@@ -24,131 +28,169 @@ NOOP_VERB = -1.0
 
 
 class Layout(NamedTuple):
-    """Where the nodes of an observation graph are, in the order of the source.
+    """Where the nodes of a graph are: those that hear come first.
 
-    Hyperedges are numbered as actions are, but for NOOP, which comes last; so do the
-    null task, which NOOP is about, and its verb.
+    An agent's hyperedges are numbered as actions are, but for NOOP, which comes last;
+    so do the null task, which NOOP is about, and its verb.
     """
 
     agents: int
-    tasks: int
+    """With hyperedges and a self in the graph."""
+    number_of_tasks: int
     actions: int
+    number_of_others: int
+    joined: bool
+    """Whether hyperedges hear each other, and selves do: in a team's graph."""
 
     @classmethod
-    def of(cls, seen: Observation) -> "Layout":
-        """That of a moment, or of any number of them, stacked."""
-        return cls(*seen.options.shape[-3:])
+    def of_agent(cls, seen: Observation) -> "Layout":
+        """That of one agent's graph at a moment, or at any number of them, stacked."""
+        agents, tasks, actions = seen.options.shape[-3:]
+        return cls(1, tasks, actions, agents, joined=False)
+
+    @classmethod
+    def of_team(cls, seen: Observation) -> "Layout":
+        """That of the critics' graph."""
+        return cls(*seen.options.shape[-3:], 0, joined=True)
+
+    @property
+    def each(self) -> int:
+        """Hyperedges of an agent."""
+        return self.number_of_tasks * self.actions + 1
 
     @property
     def hyperedges(self) -> slice:
-        return slice(0, self.tasks * self.actions + 1)
+        return slice(0, self.agents * self.each)
 
     @property
-    def task_nodes(self) -> slice:
-        first = self.hyperedges.stop
-        return slice(first, first + self.tasks + 1)
+    def selves(self) -> slice:
+        return _after(self.hyperedges, self.agents)
 
     @property
-    def verbs(self) -> slice:
-        first = self.task_nodes.stop
-        return slice(first, first + self.actions + 1)
+    def tasks(self) -> slice:
+        return _after(self.selves, self.number_of_tasks + 1)
 
     @property
     def others(self) -> slice:
-        first = self.verbs.stop
-        return slice(first, first + self.agents)
+        return _after(self.tasks, self.number_of_others)
 
     @property
-    def myself(self) -> int:
-        return self.others.stop
+    def verbs(self) -> slice:
+        return _after(self.others, self.actions + 1)
 
     @property
-    def nodes(self) -> int:
-        return self.myself + 1
+    def hearing(self) -> slice:
+        """Nodes that edges may lead to."""
+        return slice(0, self.selves.stop)
 
-    @property
-    def hearers(self) -> tuple["Hearers", ...]:
-        """Of an observation graph: its hyperedges and its self."""
-        hyperedges, myself = tuple(range(self.hyperedges.stop)), (self.myself,)
-        parts = tuple((node, *self.parts_of(node)) for node in hyperedges)
-        spoken_to = range(self.task_nodes.start, self.task_nodes.stop)
-        others = range(self.others.start, self.others.stop)
-        return (
-            Hearers(hyperedges, (), parts),
-            Hearers(myself, (*spoken_to, *others, *myself), ((),)),
-        )
+    def split(self, nodes: Float[Array, "node *rest"]) -> "Kinds":
+        """Rows of nodes, kind by kind."""
+        kinds = (self.hyperedges, self.selves, self.tasks, self.others)
+        return Kinds(*jnp.split(nodes, [kind.stop for kind in kinds]))
 
-    @property
-    def critic_hearers(self) -> tuple["Hearers", ...]:
-        """Of the critics' graph: hyperedges hear their kind, and so do selves."""
-        first = tuple(self.critic_nodes * agent for agent in range(self.agents))
-        last = self.critic_nodes - 1
-        of_one = range(self.hyperedges.stop)
-        parts = [(*self.parts_of(node)[:2], last) for node in of_one]
-        tasks = range(self.task_nodes.start, self.task_nodes.stop)
-        hyperedges = tuple(at + node for at in first for node in of_one)
-        selves = tuple(at + last for at in first)
-        made_of = [[at + node for node in own] for at in first for own in parts]
-        known = [[at + node for node in tasks] for at in first]
-        return (
-            Hearers(hyperedges, hyperedges, tuple(map(tuple, made_of))),
-            Hearers(selves, selves, tuple(map(tuple, known))),
-        )
-
-    def parts_of(self, hyperedge: int) -> tuple[int, int, int]:
-        """The task, the verb and the agent that a hyperedge is made of."""
-        task, verb = divmod(hyperedge, self.actions)
-        if hyperedge == self.hyperedges.stop - 1:
-            task, verb = self.tasks, self.actions
-        return self.task_nodes.start + task, self.verbs.start + verb, self.myself
-
-    @property
-    def critic_nodes(self) -> int:
-        """Nodes that an agent's graph has in that of the critics: all but `others`."""
-        return self.nodes - self.agents
+    def parts(
+        self, tasks: Shaped[Array, "task *rest"], verbs: Shaped[Array, "verb *rest"]
+    ) -> tuple[Shaped[Array, "each *rest"], Shaped[Array, "each *rest"]]:
+        """The task and the verb of each hyperedge of an agent."""
+        every = (self.number_of_tasks, self.actions, *tasks.shape[1:])
+        found = []
+        for last, given in ((tasks, tasks[:-1, None]), (verbs, verbs[None, :-1])):
+            given = jnp.broadcast_to(given, every).reshape(-1, *every[2:])
+            found.append(jnp.concatenate([given, last[-1:]]))
+        return found[0], found[1]
 
     def hyperedge_of(self, action: Int[Array, " *row"]) -> Int[Array, " *row"]:
-        """The node of an action."""
-        return jnp.where(action == NOOP, self.hyperedges.stop - 1, action - 1)
+        """The number of an action's hyperedge among its agent's."""
+        return jnp.where(action == NOOP, self.each - 1, action - 1)
 
-    def by_action(self, hyperedges: Float[Array, " hyperedge"]) -> Float[Array, " c"]:
-        """A number for each hyperedge, in the order of actions: NOOP first."""
-        return jnp.roll(hyperedges, 1)
+    def of_hyperedges(
+        self, nodes: Float[Array, "*row node"]
+    ) -> Float[Array, "*row agent choice"]:
+        """Of a number for each node those of hyperedges, by agent and action."""
+        numbers = nodes[..., self.hyperedges]
+        return by_action(numbers.reshape(*nodes.shape[:-1], self.agents, self.each))
+
+    def copied(self, nodes: Shaped[Array, " node"]) -> Shaped[Array, "agent copy"]:
+        """Of a number for each node those of every agent's own copies, in the order of
+        the source: its hyperedges, tasks, verbs and self."""
+        own = nodes[self.hyperedges].reshape(self.agents, self.each)
+        shared = jnp.concatenate([nodes[self.tasks], nodes[self.verbs]])
+        shared = jnp.broadcast_to(shared, (self.agents, *shared.shape))
+        return jnp.concatenate([own, shared, nodes[self.selves][:, None]], axis=1)
 
 
-class Hearers(NamedTuple):
-    """Nodes that edges may lead to, and the nodes that these may come from.
+class Kinds(NamedTuple):
+    """The rows of nodes, kind by kind."""
 
-    All others only speak. Most pairs of nodes can have no edge, whatever there is, and
-    attention does not look at them.
-    """
+    hyperedges: Float[Array, "hyperedge *rest"]
+    selves: Float[Array, "self *rest"]
+    tasks: Float[Array, "task *rest"]
+    others: Float[Array, "other *rest"]
+    verbs: Float[Array, "verb *rest"]
 
-    nodes: tuple[int, ...]
-    common: tuple[int, ...]
-    """What each of them may hear; this or `own` has the node itself."""
-    own: tuple[tuple[int, ...], ...]
-    """What only that one may hear, equally many for each."""
+
+def _after(rows: slice, count: int) -> slice:
+    return slice(rows.stop, rows.stop + count)
+
+
+def by_action(hyperedges: Float[Array, "*row each"]) -> Float[Array, "*row choice"]:
+    """A number for each hyperedge, in the order of actions: NOOP first."""
+    return jnp.roll(hyperedges, 1, axis=-1)
 
 
 class Graph(eqx.Module):
     """A directed graph with features; several, with axes in front."""
 
     nodes: Float[Array, "*graph node feat"]
-    valid: Bool[Array, "*graph node"]
-    edges: Bool[Array, "*graph node node"]
-    """From the node of the second axis to that of the first; without self-loops."""
-    hearers: tuple[Hearers, ...] = eqx.field(static=True)
-    """Where edges may be."""
+    copies: Float[Array, "*graph node"]
+    """As how many nodes each one counts; 0 where there is none."""
+    hyperedges: Bool[Array, "*graph agent each"]
+    """Those that there are. They hear their verb, their self and themselves."""
+    about: Bool[Array, "*graph agent each"]
+    """Those that hear their task, too: agents may be offered what they do not see."""
+    selves_hear: Bool[Array, "*graph agent heard"]
+    """Which nodes, themselves among them."""
+    layout: Layout = eqx.field(static=True)
+
+
+class Copies(NamedTuple):
+    """Which nodes each agent has a copy of, in the order of the source."""
+
+    hyperedges: Bool[Array, "agent each"]
+    tasks: Bool[Array, "agent task"]
+    verbs: Bool[Array, "agent verb"]
+
+    @classmethod
+    def of(cls, seen: Observation) -> "Copies":
+        offered = seen.options
+        agents = offered.shape[0]
+        always = jnp.ones((agents, 1), bool)
+        known = seen.exists[None, :] & seen.sees_tasks
+        return cls(
+            jnp.concatenate([offered.reshape(agents, -1), always], axis=1),
+            jnp.concatenate([known, always], axis=1),
+            jnp.concatenate([offered.any(axis=1), always], axis=1),
+        )
+
+    def about(self, layout: Layout) -> Bool[Array, "agent each"]:
+        """Hyperedges whose task the agent has a copy of."""
+        known, _ = jax.vmap(layout.parts)(self.tasks, self.verbs)
+        return self.hyperedges & known
+
+    def out_of_reach(self, offered: Bool[Array, "agent task action"]) -> Array:
+        """Tasks that each agent knows and can do nothing about; never the null task."""
+        unreached = jnp.pad(~offered.any(axis=2), ((0, 0), (0, 1)))
+        return unreached & self.tasks
 
 
 class CriticGraph(eqx.Module):
     """The whole team's graph, and what reading the released way takes to know."""
 
     graph: Graph
-    hyperedges: Int[Array, "*graph agent"]
-    """The node where each agent's hyperedges begin."""
     members: Bool[Array, "*graph agent"]
     """Agents that there are."""
+    copies: Bool[Array, "*graph agent copy"]
+    """Nodes that each agent has a copy of, in the order of the source."""
     left_out: Int[Array, "*graph agent"]
     """Nodes left out before each agent's: teammates in the graphs of earlier ones."""
 
@@ -159,108 +201,90 @@ def graph_features(agent: int, task: int) -> int:
 
 
 def observation_graphs(seen: Observation) -> Graph:
-    """The graph of every agent, along a first axis."""
-    agents = jnp.arange(seen.agents.shape[0])
-    return jax.vmap(observation_graph, in_axes=(None, 0))(seen, agents)
-
-
-def observation_graph(seen: Observation, agent: Int[Array, ""]) -> Graph:
-    """What one agent observes, around the things it may do."""
-    layout = Layout.of(seen)
-    offered = seen.options[agent]
-    everyone = jnp.arange(layout.agents)
+    """What each agent observes, around the things it may do: a graph for every one."""
+    layout = Layout.of_agent(seen)
+    copies = Copies.of(seen)
+    agents = seen.roster.shape[0]
     # All of the roster, present or away: MOHITO's agents never leave the list.
-    others = seen.roster & seen.sees_agents[agent] & (everyone != agent)
-    always = jnp.ones(1, bool)
-    valid = jnp.concatenate(
-        [
-            offered.reshape(-1),
-            always,
-            seen.exists & seen.sees_tasks[agent],
-            always,
-            offered.any(axis=0),
-            always,
-            others,
-            always,
-        ]
+    others = seen.roster[None, :] & seen.sees_agents & ~jnp.eye(agents, dtype=bool)
+    always = jnp.ones((agents, 1), bool)
+    there = jnp.concatenate(
+        [copies.hyperedges, always, copies.tasks, others, copies.verbs], axis=1
     )
-    edges = _edges(layout, offered)
-    edges &= valid[:, None] & valid[None, :]
-    nodes = jnp.where(valid[:, None], _nodes(seen, agent, layout), 0.0)
-    return Graph(nodes, valid, edges, layout.hearers)
+    hear = jnp.concatenate([always, copies.out_of_reach(seen.options), others], axis=1)
 
-
-def _nodes(
-    seen: Observation, agent: Int[Array, ""], layout: Layout
-) -> Float[Array, "node feat"]:
-    width = graph_features(seen.agents.shape[1], seen.tasks.shape[1])
-
-    def rows(kind: float, features: Float[Array, "row size"]) -> Array:
-        front = jnp.full((features.shape[0], 1), kind)
-        blank = jnp.full((features.shape[0], width - 1 - features.shape[1]), BLANK)
-        return jnp.concatenate([front, features, blank], axis=1)
-
+    hyperedges, selves, tasks, verbs = _features(seen)
     known = jnp.where(seen.public[None, :], seen.agents, BLANK)
-    verbs = jnp.append(jnp.arange(layout.actions, dtype=jnp.float32), NOOP_VERB)
-    return jnp.concatenate(
-        [
-            rows(HYPEREDGE, jnp.ones((layout.hyperedges.stop, width - 1))),
-            rows(TASK, seen.tasks),
-            rows(TASK, jnp.full((1, width - 1), BLANK)),
-            rows(VERB, verbs[:, None]),
-            rows(OTHER, known),
-            rows(SELF, seen.agents[agent][None, :]),
-        ]
+    seen_others = _rows(OTHER, known, hyperedges.shape[1])
+
+    def of_agent(myself: Float[Array, " feat"], there: Bool[Array, " node"]) -> Array:
+        parts = [hyperedges, myself[None, :], tasks, seen_others, verbs]
+        return jnp.where(there[:, None], jnp.concatenate(parts), 0.0)
+
+    return Graph(
+        nodes=jax.vmap(of_agent)(selves, there),
+        copies=there.astype(jnp.float32),
+        hyperedges=copies.hyperedges[:, None],
+        about=copies.about(layout)[:, None],
+        selves_hear=hear[:, None],
+        layout=layout,
     )
-
-
-def _edges(
-    layout: Layout, offered: Bool[Array, "task action"]
-) -> Bool[Array, "node node"]:
-    """Agent, task and verb to hyperedge; teammates and tasks out of reach to self."""
-    fixed = np.zeros((layout.nodes, layout.nodes), bool)
-    for hyperedge in range(layout.hyperedges.stop):
-        fixed[hyperedge, layout.parts_of(hyperedge)] = True
-    fixed[layout.myself, layout.others] = True
-    out_of_reach = jnp.append(~offered.any(axis=1), False)
-    return jnp.asarray(fixed).at[layout.myself, layout.task_nodes].set(out_of_reach)
 
 
 def critic_graph(
-    seen: Observation,
-    graphs: Graph,
-    hyperedges: Float[Array, "agent hyperedge feat"],
+    seen: Observation, hyperedges: Float[Array, "agent each feat"]
 ) -> CriticGraph:
     """The agents' graphs side by side, tied together by selves and hyperedges.
 
-    `graphs` are those of the observation; `hyperedges` what the actors make of theirs.
-    Teammates are left out: everyone is there as itself.
+    `hyperedges` are what the actors make of theirs. Teammates are left out: everyone is
+    there as itself.
     """
-    layout = Layout.of(seen)
-    agents, nodes = layout.agents, layout.critic_nodes
-    spread = layout.hyperedges.stop
-    kept = jnp.append(jnp.arange(layout.others.start), layout.myself)
-    members = seen.roster
-    valid = graphs.valid[:, kept] & members[:, None]
-    features = graphs.nodes[:, kept].at[:, :spread].set(hyperedges)
-    features = jnp.where(valid[:, :, None], features, 0.0)
+    layout, members = Layout.of_team(seen), seen.roster
+    copies = Copies(*(own & members[:, None] for own in Copies.of(seen)))
+    counts = [rows.sum(axis=0) for rows in (copies.tasks, copies.verbs)]
+    count = jnp.concatenate([copies.hyperedges.reshape(-1), members, *counts])
 
-    own = graphs.edges[:, kept][:, :, kept]
-    same = jnp.eye(agents, dtype=bool)[:, None, :, None]
-    edges = jnp.where(same, own[:, :, None, :], False)
-    kind = jnp.arange(nodes)
-    both_hyperedges = (kind < spread)[:, None] & (kind < spread)[None, :]
-    both_selves = (kind == nodes - 1)[:, None] & (kind == nodes - 1)[None, :]
-    edges |= (both_hyperedges | both_selves)[None, :, None, :]
-    edges = edges.reshape(agents * nodes, agents * nodes)
-    flat = valid.reshape(-1)
-    edges &= flat[:, None] & flat[None, :] & ~jnp.eye(flat.shape[0], dtype=bool)
+    _, selves, tasks, verbs = _features(seen)
+    made = hyperedges.reshape(-1, hyperedges.shape[2])
+    nodes = jnp.concatenate([made, selves, tasks, verbs])
+    together = members[:, None] & members[None, :]
+    hear = jnp.concatenate([together, copies.out_of_reach(seen.options)], axis=1)
 
-    others = jnp.sum(graphs.valid[:, layout.others], axis=1) * members
-    features = features.reshape(agents * nodes, -1)
+    others = seen.roster[None, :] & seen.sees_agents & ~jnp.eye(len(members), dtype=bool)
+    others = jnp.sum(others, axis=1) * members
     return CriticGraph(
-        graph=Graph(features, flat, edges, layout.critic_hearers),
-        hyperedges=nodes * jnp.arange(agents),
+        graph=Graph(
+            nodes=jnp.where((count > 0)[:, None], nodes, 0.0),
+            copies=count.astype(jnp.float32),
+            hyperedges=copies.hyperedges,
+            about=copies.about(layout),
+            selves_hear=hear,
+            layout=layout,
+        ),
         members=members,
+        copies=jnp.concatenate([*copies, members[:, None]], axis=1),
         left_out=jnp.cumsum(others) - others,
     )
+
+
+def _features(seen: Observation) -> tuple[Array, Array, Array, Array]:
+    """Of hyperedges before any actor, of selves, of tasks and of verbs."""
+    width = graph_features(seen.agents.shape[1], seen.tasks.shape[1])
+    layout = Layout.of_agent(seen)
+    null = jnp.full((1, width - 1), BLANK)
+    verbs = jnp.append(jnp.arange(layout.actions, dtype=jnp.float32), NOOP_VERB)
+    return (
+        _rows(HYPEREDGE, jnp.ones((layout.each, width - 1)), width),
+        _rows(SELF, seen.agents, width),
+        jnp.concatenate([_rows(TASK, seen.tasks, width), _rows(TASK, null, width)]),
+        _rows(VERB, verbs[:, None], width),
+    )
+
+
+def _rows(
+    kind: float, features: Float[Array, "row size"], width: int
+) -> Float[Array, "row feat"]:
+    """Nodes of a type, filled up to the width of all."""
+    front = jnp.full((features.shape[0], 1), kind)
+    blank = jnp.full((features.shape[0], width - 1 - features.shape[1]), BLANK)
+    return jnp.concatenate([front, features, blank], axis=1)

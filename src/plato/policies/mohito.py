@@ -5,25 +5,26 @@ with more agents than were trained, agent n plays with the actor of agent n modu
 their number. How they learn is not here.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from plato.game import Features, Observation, how_many
-from plato.masking import masked_softmax, pick
+from plato.masking import chosen, joint_softmax, pick
 from plato.policies.hypergraph import (
     HYPEREDGE,
     CriticGraph,
     Graph,
-    Hearers,
+    Kinds,
     Layout,
+    by_action,
     graph_features,
     observation_graphs,
 )
 from plato.policies.mohito_config import MohitoConfig
-from plato.policies.picking import picked
 from plato.policies.policy import Policy
 
 ATTENTION_SLOPE = 0.2
@@ -69,83 +70,113 @@ class Attention(eqx.Module):
 
         What no edge leads to attends to itself alone; scores are for the others.
         """
-        source = jnp.einsum("ni,iho->nho", nodes, self.source) + self.source_bias[None]
-        read = [self._read(graph, nodes, source, group) for group in graph.hearers]
-        # A row of what was read where there is one, else the node's own.
-        count = nodes.shape[0]
-        rows = [row for group in graph.hearers for row in group.nodes]
-        place = np.arange(len(rows), len(rows) + count)
-        place[rows] = np.arange(len(rows))
-        heard = picked(jnp.concatenate([*read, source]), place) + self.bias[None]
-        return jnp.where(graph.valid[:, None], heard.reshape(count, -1), 0.0)
+        layout = graph.layout
+        to = _mapped(nodes[layout.hearing], self.to, self.to_bias)
+        source = layout.split(_mapped(nodes, self.source, self.source_bias))
+        of_hyperedges, of_selves = jnp.split(to, [layout.hyperedges.stop])
+        read = [
+            self._hyperedges_hear(graph, of_hyperedges, source),
+            self._selves_hear(graph, of_selves, source),
+        ]
+        speaking = source.tasks, source.others, source.verbs
+        heard = jnp.concatenate([*read, *speaking]) + self.bias[None]
+        there = graph.copies[:, None] > 0
+        return jnp.where(there, heard.reshape(nodes.shape[0], -1), 0.0)
 
-    def _read(
-        self,
-        graph: Graph,
-        nodes: Float[Array, "node in"],
-        source: Float[Array, "node head out"],
-        group: Hearers,
-    ) -> Float[Array, "row head out"]:
-        """What some of the nodes hear, each by what it finds in the others."""
-        rows, common = np.asarray(group.nodes, int), np.asarray(group.common, int)
-        own = np.asarray(group.own, int).reshape(len(rows), -1)
-        to = jnp.einsum("ni,iho->nho", picked(nodes, rows), self.to)
-        to += self.to_bias[None]
-        shared, near = picked(source, common), picked(source, own)
-        scores = [pair_scores(to, shared, self.score), own_scores(to, near, self.score)]
-        heard = np.hstack([np.broadcast_to(common, (len(rows), len(common))), own])
-        there = graph.edges[rows[:, None], heard] | (heard == rows[:, None])
-        mask = there & graph.valid[rows][:, None] & graph.valid[heard]
-        weights = jnp.concatenate(scores, axis=2)
-        weights = masked_softmax(weights, jnp.broadcast_to(mask[None], weights.shape))
-        of_common, of_own = jnp.split(weights, [len(common)], axis=2)
-        read = jnp.einsum("hij,jho->iho", of_common, shared)
-        return read + jnp.einsum("hik,ikho->iho", of_own, near)
+    def _hyperedges_hear(
+        self, graph: Graph, to: Float[Array, "hyperedge head out"], source: Kinds
+    ) -> Float[Array, "hyperedge head out"]:
+        """Of their parts, and of each other or of themselves."""
+        layout, own = graph.layout, source.hyperedges
+        by_agent = (layout.agents, layout.each, *own.shape[1:])
+        asking = to.reshape(by_agent)
+        task, verb = layout.parts(source.tasks, source.verbs)
+        near = [task[None], verb[None], source.selves[:, None]]
+        there = [graph.about, graph.hyperedges, graph.hyperedges]
+        if not layout.joined:
+            near.append(own.reshape(by_agent))
+            there.append(graph.hyperedges)
+        scores = [pair_scores(asking, one, self.score)[..., None] for one in near]
+        masks = [mask[None, ..., None] for mask in there]
+        if layout.joined:
+            far = own[None, None]
+            scores.append(pair_scores(asking[:, :, None], far, self.score))
+            both = graph.hyperedges[..., None] & graph.hyperedges.reshape(-1)[None, None]
+            masks.append(both[None])
+        weights = joint_softmax(scores, masks)
+        read = sum(
+            jnp.moveaxis(part, 0, 2) * one
+            for part, one in zip(weights, near, strict=False)
+        )
+        read = jnp.broadcast_to(read, by_agent).reshape(own.shape)
+        if layout.joined:
+            of_all = weights[-1].reshape(own.shape[1], *2 * own.shape[:1])
+            read += jnp.einsum("hij,jho->iho", of_all, own)
+        return read
+
+    def _selves_hear(
+        self, graph: Graph, to: Float[Array, "self head out"], source: Kinds
+    ) -> Float[Array, "self head out"]:
+        heard = jnp.concatenate([source.selves, source.tasks, source.others])
+        scores = pair_scores(to[:, None], heard[None], self.score)
+        mask = jnp.broadcast_to(graph.selves_hear[None], scores.shape)
+        (weights,) = joint_softmax([scores], [mask])
+        return jnp.einsum("hij,jho->iho", weights, heard)
 
 
-def own_scores(
-    to: Float[Array, "row head out"],
-    near: Float[Array, "row own head out"],
-    score: Float[Array, "head out"],
-) -> Float[Array, "head row own"]:
-    """What each row finds in the nodes that it has to itself."""
-    mixed = jax.nn.leaky_relu(to[:, None] + near, ATTENTION_SLOPE)
-    return jnp.einsum("ikho,ho->hik", mixed, score)
+def _mapped(
+    nodes: Float[Array, "node in"],
+    weight: Float[Array, "in head out"],
+    bias: Float[Array, "head out"],
+) -> Float[Array, "node head out"]:
+    return jnp.einsum("ni,iho->nho", nodes, weight) + bias[None]
 
 
+@jax.custom_vjp
 def pair_scores(
-    to: Float[Array, "row head out"],
-    source: Float[Array, "node head out"],
+    to: Float[Array, "*to head out"],
+    source: Float[Array, "*source head out"],
     score: Float[Array, "head out"],
-) -> Float[Array, "head row node"]:
-    """What each row finds in each node, in the way that is fast where it will run.
+) -> Float[Array, "head *pair"]:
+    """What nodes find in others. Axes in front are broadcast.
 
-    The mixtures of all pairs are by far the largest array. A CPU is fast at products of
-    it; an accelerator would be busy moving it.
+    The mixtures of all pairs are by far the largest array: none is kept, a gradient
+    forms them anew. A CPU is fast at products of it; an accelerator would be busy
+    moving it, and what leaks is linear, so that there only what is positive is looked
+    at pair by pair.
     """
     if jax.default_backend() == "cpu":
-        mixed = jax.nn.leaky_relu(to[:, None] + source[None, :], ATTENTION_SLOPE)
-        return jnp.einsum("ijho,ho->hij", mixed, score)
-    return summed_scores(to, source, score)
+        mixed = jax.nn.leaky_relu(to + source, ATTENTION_SLOPE)
+        return jnp.einsum("...ho,ho->h...", mixed, score)
+    score = score.reshape(*[1] * (to.ndim - 2), *score.shape)
+    positive = jax.nn.relu(to + source)
+    sums = jnp.sum(positive * (1 - ATTENTION_SLOPE) * score, axis=-1)
+    leaks = [ATTENTION_SLOPE * jnp.sum(ends * score, axis=-1) for ends in (to, source)]
+    return jnp.moveaxis(sums + leaks[0] + leaks[1], -1, 0)
 
 
-@jax.checkpoint
-def summed_scores(
-    to: Float[Array, "row head out"],
-    source: Float[Array, "node head out"],
-    score: Float[Array, "head out"],
-) -> Float[Array, "head row node"]:
-    """The same as sums of mixtures that are never kept: a gradient forms them anew.
+def _scores_forward(to: Array, source: Array, score: Array) -> tuple[Array, Any]:
+    return pair_scores(to, source, score), (to, source, score)
 
-    What leaks is linear, so that only what is positive is looked at pair by pair.
-    """
-    weighed = (1 - ATTENTION_SLOPE) * score
-    positive = jax.nn.relu(to[:, None] + source[None, :])
-    sums = jnp.sum(positive * weighed[None, None], axis=-1)
-    leak_to, leak_source = (
-        ATTENTION_SLOPE * jnp.sum(ends * score[None], axis=-1) for ends in (to, source)
-    )
-    return jnp.moveaxis(sums + leak_to[:, None] + leak_source[None, :], 2, 0)
+
+def _scores_backward(ends: Any, slope: Float[Array, "head *pair"]) -> tuple[Array, ...]:
+    # Otherwise mixtures would be kept after all, as what both directions share.
+    to, source, score = jax.lax.optimization_barrier(ends)
+    front = tuple(range(to.ndim - 2))
+    each = jnp.moveaxis(slope, 0, -1)[..., None]
+    mixed, score = to + source, jnp.expand_dims(score, front)
+    down = each * jnp.where(mixed > 0, score, ATTENTION_SLOPE * score)
+
+    def summed(end: Array) -> Array:
+        """Over the axes along which it was broadcast."""
+        axes = tuple(i for i in front if end.shape[i] < down.shape[i])
+        return jnp.sum(down, axis=axes, keepdims=True)
+
+    leaked = jax.nn.leaky_relu(mixed, ATTENTION_SLOPE)
+    return summed(to), summed(source), jnp.sum(each * leaked, axis=front)
+
+
+pair_scores.defvjp(_scores_forward, _scores_backward)
 
 
 class GraphNorm(eqx.Module):
@@ -160,13 +191,14 @@ class GraphNorm(eqx.Module):
         return cls(jnp.ones(size), jnp.ones(size), jnp.zeros(size))
 
     def __call__(
-        self, nodes: Float[Array, "node size"], valid: Bool[Array, " node"]
+        self, nodes: Float[Array, "node size"], copies: Float[Array, " node"]
     ) -> Float[Array, "node size"]:
-        there = valid[:, None]
-        count = jnp.maximum(jnp.sum(valid), 1)
-        mean = jnp.sum(jnp.where(there, nodes, 0.0), axis=0) / count
+        """Of nodes that count as often as there are copies of them."""
+        count, times = jnp.maximum(jnp.sum(copies), 1), copies[:, None]
+        there = times > 0
+        mean = jnp.sum(times * nodes, axis=0) / count
         offset = jnp.where(there, nodes - (self.mean_part * mean)[None, :], 0.0)
-        spread = jnp.sum(offset**2, axis=0) / count
+        spread = jnp.sum(times * offset**2, axis=0) / count
         scale = self.scale * jax.lax.rsqrt(spread + NORM_EPSILON)
         return jnp.where(there, offset * scale[None, :] + self.shift[None, :], 0.0)
 
@@ -199,7 +231,7 @@ class GraphNetwork(eqx.Module):
         nodes = graph.nodes
         *layers, last = self.layers
         for layer, norm in zip(layers, self.norms, strict=True):
-            nodes = norm(layer(graph, nodes), graph.valid)
+            nodes = norm(layer(graph, nodes), graph.copies)
             nodes = jax.nn.leaky_relu(nodes, self.slope)
         return last(graph, nodes)
 
@@ -241,14 +273,12 @@ class MohitoActors(Policy[None]):
         self, key: PRNGKeyArray, observation: Observation, memory: None
     ) -> tuple[Int[Array, " agent"], None]:
         del memory
-        hyperedges = self.hyperedges(observation, observation_graphs(observation))
+        hyperedges = self.hyperedges(observation)
         return self.choose(key, observation, hyperedges), None
 
-    def hyperedges(
-        self, seen: Observation, graphs: Graph
-    ) -> Float[Array, "agent hyperedge feat"]:
+    def hyperedges(self, seen: Observation) -> Float[Array, "agent hyperedge feat"]:
         """What each agent's network makes of its hyperedges, still of that type."""
-        rows = Layout.of(seen).hyperedges
+        graphs, rows = observation_graphs(seen), Layout.of_agent(seen).hyperedges
 
         def of_agent(network: GraphNetwork, graph: Graph):
             return network(graph)[rows].at[:, 0].set(HYPEREDGE)
@@ -262,16 +292,16 @@ class MohitoActors(Policy[None]):
         hyperedges: Float[Array, "agent hyperedge feat"],
     ) -> Int[Array, " agent"]:
         """The legal action of each agent whose hyperedge has the greatest sum."""
-        sums, legal = self.scores(seen, hyperedges), seen.action_mask
+        sums, legal = self.scores(hyperedges), seen.action_mask
         best = jnp.max(jnp.where(legal, sums, -jnp.inf), axis=1, keepdims=True)
         draws = jax.random.bits(key, sums.shape[:1], jnp.uint32)
         return pick(legal & (sums == best), draws)
 
     def scores(
-        self, seen: Observation, hyperedges: Float[Array, "agent hyperedge feat"]
+        self, hyperedges: Float[Array, "agent hyperedge feat"]
     ) -> Float[Array, "agent choice"]:
         """The sums of features, in the order of actions."""
-        return jax.vmap(Layout.of(seen).by_action)(hyperedges.sum(axis=2))
+        return by_action(hyperedges.sum(axis=2))
 
     def _for(self, agents: int) -> GraphNetwork:
         """A network for each of so many rows of agents."""
@@ -287,15 +317,12 @@ class MohitoCritics(eqx.Module):
     as_released: bool = eqx.field(static=True)
 
     def __call__(
-        self,
-        graphs: CriticGraph,
-        layout: Layout,
-        actions: Int[Array, "batch agent"],
+        self, graphs: CriticGraph, actions: Int[Array, "batch agent"]
     ) -> Float[Array, "batch owner"]:
         """Q of joint actions by the critic of every agent."""
 
         def of_owner(network: GraphNetwork) -> Float[Array, " batch"]:
-            return self.value(network, graphs, layout, actions)
+            return self.value(network, graphs, actions)
 
         return eqx.filter_vmap(of_owner, out_axes=1)(self.networks)
 
@@ -303,55 +330,46 @@ class MohitoCritics(eqx.Module):
         self,
         network: GraphNetwork,
         graphs: CriticGraph,
-        layout: Layout,
         actions: Int[Array, "batch agent"],
     ) -> Float[Array, " batch"]:
         """Q of joint actions by one of the networks.
 
         The sum over agents of the mean output feature at the node of what each does.
         """
-        nodes = graphs.hyperedges + layout.hyperedge_of(actions)
-        read = _read_as_released if self.as_released else _read
         means = jax.vmap(network)(graphs.graph).mean(axis=2)
-        return jnp.sum(read(graphs, means, nodes), axis=1, where=graphs.members)
+        if self.as_released:
+            read = _read_as_released(graphs, means, actions)
+        else:
+            read = chosen(graphs.graph.layout.of_hyperedges(means), actions)
+        return jnp.sum(read, axis=1, where=graphs.members)
 
     def expected(
         self,
         network: GraphNetwork,
         graphs: CriticGraph,
-        layout: Layout,
         chances: Float[Array, "batch agent choice"],
     ) -> Float[Array, " batch"]:
         """The mean of such values, if every agent draws what it does."""
-        places = layout.hyperedge_of(jnp.arange(chances.shape[2]))
-        nodes = graphs.hyperedges[:, :, None] + places[None, None]
         means = jax.vmap(network)(graphs.graph).mean(axis=2)
-        each = jnp.take_along_axis(means[:, None], nodes, axis=2)
-        mean = jnp.sum(chances * each, axis=2)
-        return jnp.sum(mean, axis=1, where=graphs.members)
-
-
-def _read(
-    graphs: CriticGraph, means: Float[Array, "batch node"], nodes: Int[Array, "b agent"]
-) -> Float[Array, "b agent"]:
-    """Each agent's number at its node of its graph."""
-    del graphs
-    return jnp.take_along_axis(means, nodes, axis=1)
+        each = graphs.graph.layout.of_hyperedges(means)
+        return jnp.sum(jnp.sum(chances * each, axis=2), axis=1, where=graphs.members)
 
 
 def _read_as_released(
-    graphs: CriticGraph, means: Float[Array, "batch node"], nodes: Int[Array, "b agent"]
+    graphs: CriticGraph, means: Float[Array, "b node"], actions: Int[Array, "b agent"]
 ) -> Float[Array, "b agent"]:
     """The numbers where the released code looks for them.
 
-    It numbers nodes before teammates are left out, and looks the numbers up in the
-    whole batch laid end to end. A number beyond its end, where that code would stop,
-    reads the last node.
+    Every agent has its own copies of nodes there. It numbers nodes before teammates are
+    left out, and looks the numbers up in the whole batch laid end to end. A number
+    beyond its end, where that code would stop, reads the last node.
     """
-    valid = graphs.graph.valid
-    place = jnp.cumsum(valid, axis=1) - 1
-    numbers = jnp.take_along_axis(place, nodes, axis=1) + graphs.left_out
+    layout, there = graphs.graph.layout, graphs.copies
+    _, agents, copies = there.shape
+    node = layout.hyperedge_of(actions) + copies * jnp.arange(agents)[None, :]
+    place = jnp.cumsum(there.reshape(-1, agents * copies), axis=1) - 1
+    numbers = jnp.take_along_axis(place, node, axis=1) + graphs.left_out
     # The n-th node of the batch is the first with n + 1 of them up to it.
-    so_far = jnp.cumsum(valid.reshape(-1))
+    so_far = jnp.cumsum(there.reshape(-1))
     found = jnp.searchsorted(so_far, jnp.minimum(numbers + 1, so_far[-1]))
-    return means.reshape(-1)[found]
+    return jax.vmap(layout.copied)(means).reshape(-1)[found]

@@ -8,7 +8,8 @@ and there are other numbers of fires; what is left of the setup is its kinds of 
 and its openness.
 
 Every second game stays at home: what is learned elsewhere must not be lost there. Of
-the others, all are moved, or half of them are and half of them scattered.
+the others, all are moved, or half of them are and half of them scattered, or all
+scattered.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,8 @@ MORE_FIRES = 2
 """That a scattered map may have than there are on the setups trained on."""
 MOVED = slice(1, None, 2)
 """Which games of a setup are, unless they are scattered."""
-SCATTERED = slice(3, None, 4)
+SCATTERED = {"scattered": slice(3, None, 4), "strange": MOVED}
+"""Which games of a setup are, by the kind of maps that it shall have."""
 
 
 def moved(
@@ -52,9 +54,12 @@ def moved(
 
 
 def scattered(
-    games: Wildfire, config: WildfireConfig, random: np.random.Generator
+    games: Wildfire,
+    config: WildfireConfig,
+    random: np.random.Generator,
+    which: slice = SCATTERED["scattered"],
 ) -> Wildfire:
-    """Stacked games of a configuration, those that are SCATTERED on their own maps with
+    """Stacked games of a configuration, some of them scattered on their own maps with
     its team or a smaller one, and as many fires as there is room for, or fewer."""
     agents, tasks, _ = games.capacity
     team = len(config.agent.agents)
@@ -62,12 +67,12 @@ def scattered(
         Wildfire.from_config(
             scattered_config(config, team, tasks, random), agents=agents, tasks=tasks
         )
-        for _ in range(how_many(games))[SCATTERED]
+        for _ in range(how_many(games))[which]
     ]
     if not others:
         return games
     return jax.tree.map(
-        lambda all_of, some: all_of.at[SCATTERED].set(some), games, stack(others)
+        lambda all_of, some: all_of.at[which].set(some), games, stack(others)
     )
 
 
