@@ -3,6 +3,7 @@
     python benchmarks/training.py [--setup wildfire-3x3-S3] [--games 64 256 1024]
     python benchmarks/training.py --methods plato dicg dgn mohito
     python benchmarks/training.py --context pointer     # PLATO with a task pointer
+    python benchmarks/training.py --methods mohito --seeds 10    # ten in one program
 
 Playing, learning and everything between them count; compiling does not. Sizes and
 settings are each method's defaults (hidden 128 and 4 epochs for PLATO) but for those
@@ -42,13 +43,14 @@ def measure(config: TrainConfig, seconds: float) -> tuple[float, float]:
         jax.block_until_ready(learner)
         updates += 1
     took = time.perf_counter() - begin
-    return updates * steps / took, compiling - took / updates
+    return updates * steps * config.seeds / took, compiling - took / updates
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=["plato"])
     parser.add_argument("--setup", default="wildfire-3x3-S3")
+    parser.add_argument("--seeds", type=int, default=1, help="trainings side by side")
     parser.add_argument("--games", type=int, nargs="+", help="default: the method's")
     for name in ("steps", "minibatches", "epochs"):
         parser.add_argument(f"--{name}", type=int)
@@ -70,10 +72,13 @@ def main() -> None:
         for games in options.games or [learning.games]:
             settings = replace(learning, games=games, **given)
             config = TrainConfig(
-                setups=(options.setup,), networks=networks, learning=settings
+                setups=(options.setup,),
+                seeds=options.seeds,
+                networks=networks,
+                learning=settings,
             )
             rate, compiling = measure(config, options.seconds)
-            whole = learning.played(learning.updates) / rate
+            whole = options.seeds * learning.played(learning.updates) / rate
             print(
                 f"| {method} | {games:,} | {rate:,.0f} | {compiling:.1f} s "
                 f"| {whole:,.0f} s |",

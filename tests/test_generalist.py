@@ -224,28 +224,50 @@ def test_its_first_training_was_advised_throughout():
     assert tuple(f"{np.mean(own):.1f}" for own in played) == earned
 
 
-def test_its_second_training_went_on_from_there():
-    config = TrainConfig.from_mapping(
-        tomllib.loads((RECORD / "second" / "config.toml").read_text())
-    )
-    learning = config.learning
+WENT_ON: dict[str, str] = {"second": "advised", "third": "second", "fourth": "third"}
+"""Its later trainings, and what each of them began with."""
+
+
+def went_on(name: str) -> TrainConfig:
+    table = tomllib.loads((RECORD / name / "config.toml").read_text())
+    return TrainConfig.from_mapping(table)
+
+
+def learned(name: str) -> MappoConfig:
+    learning = went_on(name).learning
     assert isinstance(learning, MappoConfig)
-    words = text("docs/training.md").partition("plato train --begin-with runs/advised")
-    command = words[2].partition("```")[0]
-    flags = {
-        name: getattr(learning, name.replace("-", "_"))
-        for name in ("games", "epochs", "minibatches", "updates", "entropy-end")
-    }
-    assert all(f"--{name} {value}" in command for name, value in flags.items())
+    return learning
+
+
+@pytest.mark.parametrize(("name", "before"), WENT_ON.items())
+def test_its_later_trainings_went_on_from_there(name, before):
+    config, learning = went_on(name), learned(name)
+    words = text("docs/training.md").partition(f"train --begin-with runs/{before} ")
+    command = re.split(r"plato train|```", words[2])[0]
+    names = ("games", "epochs", "minibatches", "updates", "entropy", "entropy-end")
+    flags = {n: getattr(learning, n.replace("-", "_")) for n in names}
+    flags |= {"maps": config.maps, "new-maps": config.new_maps}
+    for flag, value in flags.items():
+        assert f"--{flag} {value} " in f"{command} ".replace("\n", " "), flag
     assert not config.advisers
-    packed = (RECORD / "second" / "metrics.jsonl.gz").read_bytes()
+    assert learning.begin_with == f"runs/{before}"
+    packed = (RECORD / name / "metrics.jsonl.gz").read_bytes()
     rows = [json.loads(row) for row in gzip.decompress(packed).splitlines()]
     assert [row["update"] for row in rows] == [*range(1, learning.updates + 1)]
-    about = read_header(pretrained_file(GENERALIST))["about"]
-    assert about["update"] == learning.updates
+
+
+def test_the_steps_of_all_its_trainings():
     (first,) = Store(RECORD).entries()
-    second = learning.played(learning.updates)
-    assert first.data["steps"] + second == suite.SHIPPED_STEPS
+    later = [learned(name).played(learned(name).updates) for name in WENT_ON]
+    assert first.data["steps"] + sum(later) == suite.SHIPPED_STEPS
+    steps = said(
+        r"H200, and (\d+) million, [^.]*?cores; (\d+) million, [^.]*?, and (\d+) million"
+    )
+    assert [int(n) for n in steps] == [round(n / 1e6) for n in later]
+    about = read_header(pretrained_file(GENERALIST))["about"]
+    *_, last = WENT_ON
+    assert about["update"] == learned(last).updates
+    assert about["setups"] == list(suite.NATIVE)
 
 
 def test_the_earlier_one_that_it_is_compared_with():

@@ -197,3 +197,15 @@ def test_dot_products_have_no_temperature(tmp_path: Path) -> None:
 def test_shipping_refuses_what_does_not_say_where_it_is_from(tmp_path: Path) -> None:
     with pytest.raises(plato.PlatoError, match=r"default\.safetensors: does not say"):
         ship([GOLDEN / "default.safetensors"], tmp_path)
+
+
+def test_what_had_other_setups_before_is_shipped_for_all_of_them(
+    tmp_path: Path,
+) -> None:
+    last = pretrained_file("wildfire-2x3-S2")
+    setups = ["wildfire-2x3-S1", "wildfire-2x3-S2"]
+    ship([last], tmp_path, episodes=20, setup=setups)
+    about = read_header(tmp_path / "generalist.safetensors")["about"]
+    assert about["setups"] == setups
+    alone = read_header(last)["about"]["chosen"]["score"]
+    assert about["chosen"]["score"] != pytest.approx(alone, abs=0.01)

@@ -176,3 +176,14 @@ def test_ctrl_c_in_a_reproduction_says_that_it_can_go_on(tmp_path):
     _, err, code = interrupted(tmp_path, "1 cell(s)", "reproduce", *what, *how)
     kept = "plato: stopped. What is done is kept; the same command goes on.\n"
     assert (err, code) == (kept, 130)
+
+
+def test_ctrl_c_in_a_search_does_not_wait_for_compilers(tmp_path):
+    what = ("--method", "plato", "--setup", "wildfire-2x3-S0", "--trials", "4")
+    nothing = str(tmp_path / "nothing is compiled yet")
+    _, err, code = interrupted(
+        tmp_path, "0/4  ", "tune", *what, JAX_COMPILATION_CACHE_DIR=nothing
+    )
+    kept = "plato: stopped. What is done is kept; the same command goes on.\n"
+    assert (err, code) == (kept, 130)
+    assert (tmp_path / "tuning" / "plato" / "study.journal").exists()

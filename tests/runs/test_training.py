@@ -23,8 +23,8 @@ from plato.errors import PlatoError
 from plato.learners.config import (
     FEWEST_GAMES,
     Learning,
-    Maps,
     MappoConfig,
+    Maps,
     TrainConfig,
 )
 from plato.learners.program import Program, grouped

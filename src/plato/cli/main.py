@@ -1,6 +1,8 @@
 """Parses the command line, runs the subcommand, and turns user errors into one line."""
 
+import os
 import sys
+import threading
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -65,9 +67,19 @@ def main() -> None:
         code = 1
     except KeyboardInterrupt:
         later = getattr(command, "when_stopped", "")
-        print(f"plato: stopped. {later}".rstrip(), file=sys.stderr)
+        print(f"plato: stopped. {later}".rstrip(), file=sys.stderr, flush=True)
         code = 130
+        if _others_are_at_work():
+            sys.stdout.flush()
+            os._exit(code)
     sys.exit(code)
+
+
+def _others_are_at_work() -> bool:
+    """Whether there are threads that an ordinary exit would wait for: compilers, which
+    some are in, do not let go for a minute."""
+    here = threading.current_thread()
+    return any(not t.daemon and t is not here for t in threading.enumerate())
 
 
 def parsed(arguments: list[str]) -> Any:

@@ -1,18 +1,25 @@
 """Choosing the policies that come with the package, and writing them small.
 
     python -m plato.experiments.shipping CHECKPOINT… [--out FOLDER] [--temperature 0.5]
+        [--setup SETUP…] [--parts 0.5 0.5]
 
 Of all checkpoints trained on the same setups the one that does best on seeds that are
 never reported is kept, with 16 bits to a number: `pretrained:SETUP`, and
 `pretrained:generalist` for one that was trained on several setups. A temperature below
-1 makes policies surer than they were when they had to explore.
+1 makes policies surer than they were when they had to explore. Policies whose last
+training had some of their setups alone are scored on all of these if they are named.
+With parts, the checkpoints become one policy, whose weights are their weighted mean:
+those of trainings that began with the same policy can agree.
 """
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
+import jax
 
 import plato
 from plato.configuration import real_number
@@ -37,16 +44,21 @@ def ship(
     *,
     episodes: int = EPISODES,
     temperature: float = 1.0,
+    setup: Sequence[str] = (),
+    parts: Sequence[float] = (),
 ) -> None:
     """Writes the best checkpoint of each group of setups, and says how it did."""
     groups: dict[tuple[str, ...], list[Path]] = {}
     for path in checkpoints:
-        setups = read_header(path).get("about", {}).get("setups")
+        setups = setup or read_header(path).get("about", {}).get("setups")
         if not setups:
             raise PlatoError(f"{path}: does not say what it was trained on.")
         groups.setdefault(tuple(setups), []).append(path)
     for setups, candidates in groups.items():
         actors = {path: actor_at(temperature, path) for path in candidates}
+        if parts:
+            actors = {candidates[0]: averaged([*actors.values()], parts)}
+            candidates = candidates[:1]
         scores = {p: score(actors[p], setups, episodes) for p in candidates}
         best = max(scores, key=scores.__getitem__)
         name = setups[0] if len(setups) == 1 else GENERALIST
@@ -56,7 +68,9 @@ def ship(
             "by": f"{episodes} episodes on each setup from seed {VALIDATION.start}",
             "score": round(scores[best], 4),
         }
-        header["about"] |= {"chosen": chosen}
+        header["about"] |= {"chosen": chosen, "setups": list(setups)}
+        if parts:
+            header["about"] |= {"parts": list(parts)}
         if temperature != 1:
             before = header["about"].get("temperature", 1.0)
             header["about"] |= {"temperature": before * temperature}
@@ -79,6 +93,25 @@ def actor_at(temperature: float, path: Path) -> PointerActor:
     return eqx.tree_at(lambda a: a.score, actor, actor.score.at(temperature))
 
 
+def averaged(
+    actors: Sequence[PointerActor], parts: Sequence[float]
+) -> PointerActor:
+    """One actor, whose weights are the weighted mean of those of several."""
+    if len(parts) != len(actors) or not math.isclose(sum(parts), 1):
+        raise PlatoError(
+            f"parts={list(parts)}: there must be one for each of the {len(actors)} "
+            f"checkpoints, and their sum must be 1."
+        )
+
+    def mean(*leaves: Any) -> Any:
+        return sum(part * leaf for part, leaf in zip(parts, leaves, strict=True))
+
+    dynamic, static = zip(
+        *(eqx.partition(actor, eqx.is_inexact_array) for actor in actors), strict=True
+    )
+    return eqx.combine(jax.tree.map(mean, *dynamic), static[0])
+
+
 def score(actor: PointerActor, setups: Sequence[str], episodes: int) -> float:
     """The mean share of the optimum over setups, with noise and choices drawn."""
     shares = []
@@ -99,6 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=shipped)
     parser.add_argument("--episodes", type=int, default=EPISODES)
     parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--setup", nargs="+", default=[])
+    parser.add_argument("--parts", nargs="+", type=float, default=[])
     options = parser.parse_args(arguments)
     real_number("temperature", options.temperature, above=True)
     ship(**vars(options))

@@ -6,9 +6,9 @@ have room for all tasks and agents; `copies` says which nodes there are, and no 
 touches another.
 
 The team's graph is its agents' graphs side by side, in which every agent has its own
-copies of the tasks and verbs. Copies of one task look the same, hear nothing and so stay
-the same, whatever layers make of them: here each is one node that counts as often as
-there are copies.
+copies of the tasks and verbs. Copies of one task look the same, hear nothing and so
+stay the same, whatever layers make of them: here they are one node, which counts as
+often as there are copies.
 """
 
 from typing import NamedTuple
@@ -51,7 +51,8 @@ class Layout(NamedTuple):
     @classmethod
     def of_team(cls, seen: Observation) -> "Layout":
         """That of the critics' graph."""
-        return cls(*seen.options.shape[-3:], 0, joined=True)
+        agents, tasks, actions = seen.options.shape[-3:]
+        return cls(agents, tasks, actions, 0, joined=True)
 
     @property
     def each(self) -> int:
@@ -240,6 +241,7 @@ def critic_graph(
     there as itself.
     """
     layout, members = Layout.of_team(seen), seen.roster
+    myself = jnp.eye(members.shape[0], dtype=bool)
     copies = Copies(*(own & members[:, None] for own in Copies.of(seen)))
     counts = [rows.sum(axis=0) for rows in (copies.tasks, copies.verbs)]
     count = jnp.concatenate([copies.hyperedges.reshape(-1), members, *counts])
@@ -250,7 +252,7 @@ def critic_graph(
     together = members[:, None] & members[None, :]
     hear = jnp.concatenate([together, copies.out_of_reach(seen.options)], axis=1)
 
-    others = seen.roster[None, :] & seen.sees_agents & ~jnp.eye(len(members), dtype=bool)
+    others = members[None, :] & seen.sees_agents & ~myself
     others = jnp.sum(others, axis=1) * members
     return CriticGraph(
         graph=Graph(

@@ -101,8 +101,8 @@ class Attention(eqx.Module):
         if layout.joined:
             far = own[None, None]
             scores.append(pair_scores(asking[:, :, None], far, self.score))
-            both = graph.hyperedges[..., None] & graph.hyperedges.reshape(-1)[None, None]
-            masks.append(both[None])
+            all_there = graph.hyperedges.reshape(-1)[None, None]
+            masks.append((graph.hyperedges[..., None] & all_there)[None])
         weights = joint_softmax(scores, masks)
         read = sum(
             jnp.moveaxis(part, 0, 2) * one
@@ -160,8 +160,7 @@ def _scores_forward(to: Array, source: Array, score: Array) -> tuple[Array, Any]
 
 
 def _scores_backward(ends: Any, slope: Float[Array, "head *pair"]) -> tuple[Array, ...]:
-    # Otherwise mixtures would be kept after all, as what both directions share.
-    to, source, score = jax.lax.optimization_barrier(ends)
+    to, source, score = ends
     front = tuple(range(to.ndim - 2))
     each = jnp.moveaxis(slope, 0, -1)[..., None]
     mixed, score = to + source, jnp.expand_dims(score, front)

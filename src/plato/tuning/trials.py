@@ -113,21 +113,19 @@ class _Programs:
         """Trainings group by group, those that are done first first."""
         too_large: list[Members] = []
         # Programs of different shapes are compiled and run side by side, one to a core.
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            running = {
-                pool.submit(self.attempt, members): members for members in groups
-            }
-            try:
-                for future in as_completed(running):
-                    members, policies = running[future], future.result()
-                    if policies is None:
-                        too_large.append(members)
-                    else:
-                        yield members, policies
-            finally:
-                self.over.set()
-                for future in running:
-                    future.cancel()
+        pool = ThreadPoolExecutor(os.cpu_count())
+        running = {pool.submit(self.attempt, members): members for members in groups}
+        try:
+            for future in as_completed(running):
+                members, policies = running[future], future.result()
+                if policies is None:
+                    too_large.append(members)
+                else:
+                    yield members, policies
+        finally:
+            # Nobody waits for compilers, who cannot be told that nobody does.
+            self.over.set()
+            pool.shutdown(wait=False, cancel_futures=True)
         self.over.clear()
         yield from self.in_parts(too_large)
 
