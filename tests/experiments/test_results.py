@@ -148,8 +148,17 @@ def test_the_shipped_generalist_in_the_report():
     assert len(rows) == 4
     assert marked
     assert sum(row.partition("\n")[0].count("**") for row in rows) == 2 * int(marked[1])
-    assert "(77.97 [76.11, 79.75] and 82.04)" in prose("results.md")
-    assert "| 4.00 [4.00, 4.00] | 77.97 [76.11, 79.75] |" in report()
+    most = re.search(r"most on 2×3 S2 \((\S+ \[.*?\]) and (\S+)\)", prose("results.md"))
+    assert most
+    own, theirs = (
+        re.findall(rf"^\| {row}(?: \(5\))? \|.*$", report(), re.MULTILINE)
+        for row in ("Shipped generalist", "PLATO")
+    )
+    assert any(f" {most[1]} " in row for row in own)
+    assert any(f" {most[2]} [" in row for row in theirs)
+    times = re.search(r"It had (\d+) times as many steps", prose("results.md"))
+    assert times
+    assert int(times[1]) == round(suite.SHIPPED_STEPS / 1.2e6)
 
 
 def test_who_is_better_than_all_given_policies():

@@ -93,9 +93,7 @@ def actor_at(temperature: float, path: Path) -> PointerActor:
     return eqx.tree_at(lambda a: a.score, actor, actor.score.at(temperature))
 
 
-def averaged(
-    actors: Sequence[PointerActor], parts: Sequence[float]
-) -> PointerActor:
+def averaged(actors: Sequence[PointerActor], parts: Sequence[float]) -> PointerActor:
     """One actor, whose weights are the weighted mean of those of several."""
     if len(parts) != len(actors) or not math.isclose(sum(parts), 1):
         raise PlatoError(
