@@ -35,6 +35,16 @@ def test_the_best_settings_are_those_of_the_best_trial(method):
         assert getattr(kept.learning, name) == pytest.approx(value), name
 
 
+def test_how_far_the_search_that_is_under_way_has_come():
+    found = re.search(
+        r"(\d+) of its 50 trials are done, on a GPU; the best so far scored (\S+) ",
+        prose("training.md"),
+    )
+    assert found
+    scores = [float(one["score"]) for one in trials("mohito") if one["score"]]
+    assert found.groups() == (str(len(trials("mohito"))), f"{max(scores):.1f}")
+
+
 def test_what_the_page_says_they_found():
     (table,) = re.findall(
         r"^\| \| best of 50 trials .*\n\|-.*\n((?:\|.*\n)+)",
