@@ -134,12 +134,17 @@ def compared(setups: list[str], digits: int) -> list[tuple[str, str]]:
 
 
 def test_who_is_ahead_of_it():
-    count, means = said(
-        r"Single trainings are ahead of it on (\w+) of twelve\. (.*?) What it has not "
-        r"learned"
+    count, most, means = said(
+        r"Single trainings of PLATO's are ahead of it on (\w+) of twelve, and of any "
+        r"row on (\w+)\. (.*?) What it has not learned"
     )
-    best = {s: max(map(max, trained("PLATO", s))) for s in UNSEEN}
-    assert COUNTS[sum(best[s] > table()[s][0] for s in UNSEEN)] == count
+    learners = {name for (of, name, home, _) in returns() if home and of == "field"}
+    for rows, many in (({"PLATO"}, count), (learners, most)):
+        best = {
+            s: max(max(map(max, own)) for row in rows if (own := trained(row, s)))
+            for s in UNSEEN
+        }
+        assert COUNTS[sum(best[s] > table()[s][0] for s in UNSEEN)] == many
     rows = re.findall(r"(DICG|DGN|MOHITO) on (.*?) \((.*?)\)", means)
     said_of = {
         row: (named(places), earned.split(" and ")) for row, places, earned in rows
@@ -250,7 +255,15 @@ def test_its_later_trainings_went_on_from_there(name, before):
     (command,) = (c for c in commands if f"--out runs/{name} " in c)
     command = command.replace("\\\n", "").replace("\n", " ")
     names = ("games", "epochs", "minibatches", "updates", "entropy", "entropy-end")
+    names += ("critic-first",)
     flags = {n: getattr(learning, n.replace("-", "_")) for n in names}
+    assert (
+        float(command.partition("--actor-rate ")[2].split()[0]) == learning.actor_rate
+    )
+    assert ("--precision bfloat16 " in command) == (learning.precision == "bfloat16")
+    assert ("--game-seed" in command) == (config.game_seed != TrainConfig.game_seed)
+    levels = ("S0", "S1") if name == "fifth" else suite.LEVELS
+    assert set(config.setups) == {s for s in suite.NATIVE if s.endswith(levels)}
     flags |= {"maps": config.maps, "new-maps": config.new_maps}
     flags |= {"begin-with": f"runs/{before}"}
     for flag, value in flags.items():
@@ -276,6 +289,8 @@ def test_the_steps_of_all_its_trainings():
 def test_it_is_the_mean_of_the_last_three():
     parts = said(r"--parts (\S+) (\S+) (\S+) --temperature 0\.25")
     about = read_header(pretrained_file(GENERALIST))["about"]
-    assert about["parts"] == [float(part) for part in parts]
+    updates = [learned(name).updates for name in ("third", "fourth", "fifth")]
+    of = [(one["part"], one["update"]) for one in about["parts"]]
+    assert of == list(zip(map(float, parts), updates, strict=True))
     assert about["temperature"] == 0.25
     assert about["setups"] == list(suite.NATIVE)

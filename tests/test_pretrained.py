@@ -15,7 +15,7 @@ from plato.domains.setups import load_setup, write_setup
 from plato.domains.wildfire.optimum.known import known_optimum
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.named import named_policy
-from plato.experiments.shipping import ship
+from plato.experiments.shipping import averaged, ship
 from plato.experiments.suite import NATIVE
 from plato.numpy_actor import load as load_numpy
 from plato.policies.checkpoint import load_actor, public_features, save_policy
@@ -209,3 +209,30 @@ def test_what_had_other_setups_before_is_shipped_for_all_of_them(
     assert about["setups"] == setups
     alone = read_header(last)["about"]["chosen"]["score"]
     assert about["chosen"]["score"] != pytest.approx(alone, abs=0.01)
+
+
+def test_a_mean_of_policies_is_one_leaf_by_leaf(tmp_path: Path) -> None:
+    name = "wildfire-2x3-S2"
+    files = [pretrained_file(f"wildfire-2x3-S{level}") for level in (2, 3)]
+    one, other = map(load_actor, files)
+    mean = averaged([one, other], [0.25, 0.75])
+    for found, *ends in zip(*map(jax.tree.leaves, (mean, one, other)), strict=True):
+        np.testing.assert_allclose(found, 0.25 * ends[0] + 0.75 * ends[1], rtol=1e-5)
+    ship(files, tmp_path, episodes=5, setup=[name], parts=[0.25, 0.75])
+    kept = read_header(tmp_path / f"{name}.safetensors")["about"]["parts"]
+    assert [part["part"] for part in kept] == [0.25, 0.75]
+    np.testing.assert_allclose(
+        load_actor(tmp_path / f"{name}.safetensors").noop, mean.noop, rtol=1e-3
+    )
+
+
+def test_means_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    files = [pretrained_file(f"wildfire-2x3-S{level}") for level in (2, 3)]
+    for parts in ([1.0], [0.5, 0.6], [1.5, -0.5]):
+        with pytest.raises(plato.PlatoError, match="one for each of the 2 checkpoints"):
+            ship(files, tmp_path, episodes=5, parts=parts)
+    with pytest.raises(plato.PlatoError, match="trained on different setups; say with"):
+        ship(files, tmp_path, episodes=5, parts=[0.5, 0.5])
+    unlike = [files[0], pretrained_file("generalist")]
+    with pytest.raises(plato.PlatoError, match="differ in their networks"):
+        ship(unlike, tmp_path, episodes=5, parts=[0.5, 0.5])

@@ -1,6 +1,7 @@
 """MOHITO's graphs node by node, and its networks against loops in NumPy."""
 
 from functools import cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +53,10 @@ DRAWN = Observation(
     options=jnp.zeros((2, 3, 2), bool).at[(0, 0, 1), (0, 0, 1), (0, 1, 1)].set(True),
 )
 DRAWN_FEATURES = Features(agent=3, task=2, actions=2)
+
+
+def seen_otherwise(**fields: Any) -> Observation:
+    return Observation(**{**vars(DRAWN), **fields})
 
 
 create_layer = jax.jit(partial(Attention.create, 4, 3, 2))
@@ -146,8 +151,7 @@ def test_the_critics_graph_of_a_hand_drawn_moment():
 
 
 def test_what_is_offered_but_not_seen_is_a_hyperedge_without_its_task():
-    hidden = DRAWN.sees_tasks.at[0, 0].set(False)
-    seen = Observation(**{**vars(DRAWN), "sees_tasks": hidden})
+    seen = seen_otherwise(sees_tasks=DRAWN.sees_tasks.at[0, 0].set(False))
     first = one(graphs_of(seen), 0)
     assert edges_of(first) == FIRST_EDGES - {(8, 0), (8, 1)}
     assert edges_of(team_of(seen, MADE).graph) == TEAM_EDGES - {(16, 0), (16, 1)}
@@ -201,21 +205,38 @@ def test_attention_is_gatv2_edge_by_edge(whose, seed):
     np.testing.assert_allclose(found, attention(layer, x, valid, edges), atol=1e-5)
 
 
-def test_nodes_that_are_shared_do_as_copies_of_each_agents_own_would():
+OTHERWISE = {
+    "as drawn": DRAWN,
+    "one sees less": seen_otherwise(sees_tasks=DRAWN.sees_tasks.at[1, 0].set(False)),
+    "one is not there": seen_otherwise(roster=jnp.asarray([True, False])),
+    "no task": seen_otherwise(
+        tasks=jnp.zeros((0, 2)),
+        exists=jnp.zeros(0, bool),
+        sees_tasks=jnp.zeros((2, 0), bool),
+        options=jnp.zeros((2, 0, 2), bool),
+    ),
+}
+
+
+@pytest.mark.parametrize("how", OTHERWISE)
+def test_nodes_that_are_shared_do_as_copies_of_each_agents_own_would(how):
     """The whole network, on the graph laid out as in the source."""
-    team = team_of(DRAWN, 0.1 * MADE)
+    seen = OTHERWISE[how]
+    each = Layout.of_team(seen).each
+    team = team_of(seen, 0.1 * MADE[:, :each])
     layout, graph = team.graph.layout, team.graph
+    felt = edges_of(graph)
     create = jax.jit(partial(GraphNetwork.create, CONFIG, 4))
     network = off_zero(create(key=jax.random.key(5)))
     node = np.asarray(layout.copied(jnp.arange(len(graph.nodes)))).reshape(-1)
-    owner = np.repeat([0, 1], 15)
+    owner = np.repeat([0, 1], len(node) // 2)
     valid, x = np.asarray(team.copies).reshape(-1), np.asarray(graph.nodes)[node]
     shared = node >= layout.tasks.start
     edges = {
         (j, i)
-        for i in range(30)
-        for j in range(30)
-        if (node[j], node[i]) in TEAM_EDGES and (owner[j] == owner[i] or not shared[j])
+        for i in range(len(node))
+        for j in range(len(node))
+        if (node[j], node[i]) in felt and (owner[j] == owner[i] or not shared[j])
     }
     *layers, last = network.layers
     for layer, norm in zip(layers, network.norms, strict=True):

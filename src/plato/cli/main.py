@@ -2,7 +2,6 @@
 
 import os
 import sys
-import threading
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -69,17 +68,11 @@ def main() -> None:
         later = getattr(command, "when_stopped", "")
         print(f"plato: stopped. {later}".rstrip(), file=sys.stderr, flush=True)
         code = 130
-        if _others_are_at_work():
+        if getattr(command, "leaves_threads", False):
+            # An exit would wait for compilers in them, which do not let go for minutes.
             sys.stdout.flush()
             os._exit(code)
     sys.exit(code)
-
-
-def _others_are_at_work() -> bool:
-    """Whether there are threads that an ordinary exit would wait for: compilers, which
-    some are in, do not let go for a minute."""
-    here = threading.current_thread()
-    return any(not t.daemon and t is not here for t in threading.enumerate())
 
 
 def parsed(arguments: list[str]) -> Any:

@@ -52,6 +52,8 @@ class Tune:
 
     when_stopped: ClassVar[str] = "What is done is kept; the same command goes on."
     """Said after Ctrl-C."""
+    leaves_threads: ClassVar[bool] = True
+    """Whether trials may still be compiled then."""
 
     def run(self) -> int:
         set_up_jax()

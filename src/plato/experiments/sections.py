@@ -196,9 +196,9 @@ def _generalist(found: Sequence[Done], protocol: Protocol) -> list[Section]:
             title="One policy for all: native setups",
             text="A generalist is one policy for all native setups; captions say "
             "what specialists were trained on. The shipped one is "
-            f"{suite.SHIPPED_AS}, which the shipped specialists advised. Its intervals "
-            "and marks are over episodes alone: another training of it might do better "
-            f"or worse. Million steps of training: {spent}.",
+            f"{suite.SHIPPED_AS}, which the shipped specialists advised at first. "
+            "Its intervals and marks are over episodes alone: another training of it "
+            f"might do better or worse. Million steps of training: {spent}.",
             fits=lambda one, setup: setup in (one.cell.trained_on or [setup]),
             setups=suite.NATIVE,
             metrics=("return",),

@@ -6,10 +6,10 @@
 Of all checkpoints trained on the same setups the one that does best on seeds that are
 never reported is kept, with 16 bits to a number: `pretrained:SETUP`, and
 `pretrained:generalist` for one that was trained on several setups. A temperature below
-1 makes policies surer than they were when they had to explore. Policies whose last
-training had some of their setups alone are scored on all of these if they are named.
-With parts, the checkpoints become one policy, whose weights are their weighted mean:
-those of trainings that began with the same policy can agree.
+1 makes policies surer than they were when they had to explore. With `--setup`,
+candidates are scored on these setups and not on those of their last training. With
+`--parts`, all of them become one policy, whose weights are their weighted mean: that is
+of use for trainings that began with the same policy.
 """
 
 import argparse
@@ -28,7 +28,8 @@ from plato.domains.wildfire.optimum.known import known_optimum
 from plato.errors import PlatoError
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.protocols import VALIDATION
-from plato.policies.checkpoint import load_actor, public_features
+from plato.files import file_digest
+from plato.policies.checkpoint import load_actor, networks_of, public_features
 from plato.policies.pointer import PointerActor
 from plato.policies.pretrained import GENERALIST
 from plato.policies.scores import AdditiveScorer
@@ -48,6 +49,8 @@ def ship(
     parts: Sequence[float] = (),
 ) -> None:
     """Writes the best checkpoint of each group of setups, and says how it did."""
+    if parts:
+        _check_parts(checkpoints, parts)
     groups: dict[tuple[str, ...], list[Path]] = {}
     for path in checkpoints:
         setups = setup or read_header(path).get("about", {}).get("setups")
@@ -57,6 +60,11 @@ def ship(
     for setups, candidates in groups.items():
         actors = {path: actor_at(temperature, path) for path in candidates}
         if parts:
+            if len(candidates) != len(parts):
+                raise PlatoError(
+                    "The checkpoints were trained on different setups; say with "
+                    "--setup what their mean shall be scored on."
+                )
             actors = {candidates[0]: averaged([*actors.values()], parts)}
             candidates = candidates[:1]
         scores = {p: score(actors[p], setups, episodes) for p in candidates}
@@ -70,7 +78,7 @@ def ship(
         }
         header["about"] |= {"chosen": chosen, "setups": list(setups)}
         if parts:
-            header["about"] |= {"parts": list(parts)}
+            header["about"] |= {"parts": _parts(checkpoints, parts)}
         if temperature != 1:
             before = header["about"].get("temperature", 1.0)
             header["about"] |= {"temperature": before * temperature}
@@ -95,11 +103,6 @@ def actor_at(temperature: float, path: Path) -> PointerActor:
 
 def averaged(actors: Sequence[PointerActor], parts: Sequence[float]) -> PointerActor:
     """One actor, whose weights are the weighted mean of those of several."""
-    if len(parts) != len(actors) or not math.isclose(sum(parts), 1):
-        raise PlatoError(
-            f"parts={list(parts)}: there must be one for each of the {len(actors)} "
-            f"checkpoints, and their sum must be 1."
-        )
 
     def mean(*leaves: Any) -> Any:
         return sum(part * leaf for part, leaf in zip(parts, leaves, strict=True))
@@ -108,6 +111,31 @@ def averaged(actors: Sequence[PointerActor], parts: Sequence[float]) -> PointerA
         *(eqx.partition(actor, eqx.is_inexact_array) for actor in actors), strict=True
     )
     return eqx.combine(jax.tree.map(mean, *dynamic), static[0])
+
+
+def _check_parts(checkpoints: Sequence[Path], parts: Sequence[float]) -> None:
+    fits = len(parts) == len(checkpoints) and min(parts) >= 0
+    if not fits or not math.isclose(sum(parts), 1):
+        raise PlatoError(
+            f"parts={list(parts)}: there must be one for each of the "
+            f"{len(checkpoints)} checkpoints, none below 0, and their sum must be 1."
+        )
+    forms = {path: networks_of(path) for path in checkpoints}
+    for path, form in forms.items():
+        if form != forms[checkpoints[0]]:
+            raise PlatoError(
+                f"{checkpoints[0]} and {path} differ in their networks; only policies "
+                f"of one form have a mean."
+            )
+
+
+def _parts(checkpoints: Sequence[Path], parts: Sequence[float]) -> list[dict[str, Any]]:
+    """What a mean is of, for its header."""
+    abouts = [read_header(path)["about"] for path in checkpoints]
+    return [
+        {"part": part, "file": file_digest(path), "update": about.get("update")}
+        for part, path, about in zip(parts, checkpoints, abouts, strict=True)
+    ]
 
 
 def score(actor: PointerActor, setups: Sequence[str], episodes: int) -> float:

@@ -198,7 +198,7 @@ class TrainConfig(TrainSettings):
         if self.new_maps and self.maps == "own":
             raise PlatoError(
                 f"new_maps={self.new_maps} is for games on other maps than their "
-                f"setups' own; choose such maps, as 'scattered', or new_maps=0."
+                f"setups' own; choose maps='moved' or another, or new_maps=0."
             )
         games = range(self.game_seed, self.game_seed + self.seeds)
         if set(games) & set(EVALUATION_SEEDS):
