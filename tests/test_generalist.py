@@ -183,6 +183,10 @@ def test_how_it_stands_beside_the_specialists_that_come_with_it():
     assert [s for s in NATIVE if parts[s] < int(most)] == named(but)
     assert COUNTS[sum(table()[s][0] > shipped()[s] for s in UNSEEN)] == count
     (setup,) = (f"{place}-transfer" for place in named(close))
+    # By chance: within two standard errors of 2,000 episodes of each.
+    earned = evaluate(f"pretrained:{GENERALIST}", f"wildfire-{setup}", episodes=400)
+    error = earned.metrics["return"].std(ddof=1) * (2 / PLAYED) ** 0.5
+    assert 0 < table()[setup][0] - shipped()[setup] < 2 * error
     assert (f"{table()[setup][0]}", f"{shipped()[setup]}") == (own, theirs)
 
 

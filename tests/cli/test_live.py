@@ -187,3 +187,29 @@ def test_ctrl_c_in_a_search_does_not_wait_for_compilers(tmp_path):
     kept = "plato: stopped. What is done is kept; the same command goes on.\n"
     assert (err, code) == (kept, 130)
     assert (tmp_path / "tuning" / "plato" / "study.journal").exists()
+
+
+HELD_UP = """
+import threading
+from plato.cli.tuning import Tune
+
+def run(self):
+    threading.Thread(target=threading.Event().wait).start()  # it never ends
+    raise KeyboardInterrupt
+
+Tune.run = run
+"""
+
+
+def test_who_leaves_a_search_leaves_its_threads_behind(tmp_path):
+    """Otherwise this process would not end, and the test not pass."""
+    done = subprocess.run(
+        [sys.executable, "-c", HELD_UP + PROGRAM, "tune", "--method", "dgn"],
+        cwd=tmp_path,
+        env=AS_USERS_DO,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stderr.startswith("plato: stopped.")
+    assert done.returncode == 130

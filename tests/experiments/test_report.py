@@ -95,8 +95,9 @@ def test_sections_show_what_the_store_holds(found):
     ]
     # Small trainings, and what the one that ships took.
     for_all = made["One policy for all: native setups"].text
+    million = suite.SHIPPED_STEPS / 1e6
     small = "PLATO generalist 0.00024, PLATO 0.00024."
-    assert for_all.endswith(f"Shipped generalist 382, {small}"), for_all
+    assert for_all.endswith(f"Shipped generalist {million:.0f}, {small}"), for_all
     native = made["Native setups"]
     assert "DICG" in native.missing  # one training, where intervals need two
     assert "MOHITO" in native.missing  # none at all

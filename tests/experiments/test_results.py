@@ -156,6 +156,17 @@ def test_the_shipped_generalist_in_the_report():
     )
     assert any(f" {most[1]} " in row for row in own)
     assert any(f" {most[2]} [" in row for row in theirs)
+    behind = {}
+    for setup in suite.NATIVE:
+        at = [
+            np.mean(list(own.values()))
+            for row in (suite.SHIPPED, "PLATO")
+            for (protocol, name, _, where), own in returns().items()
+            if (protocol, name, f"wildfire-{where}") == ("field", row, setup)
+            and where.startswith(setup.removeprefix("wildfire-"))
+        ]
+        behind[setup] = at[0] / at[-1]
+    assert min(behind, key=behind.__getitem__) == "wildfire-2x3-S2"
     times = re.search(r"It had (\d+) times as many steps", prose("results.md"))
     assert times
     assert int(times[1]) == round(suite.SHIPPED_STEPS / 1.2e6)

@@ -220,6 +220,28 @@ def test_a_trial_that_fits_nowhere_has_no_score(memory):
     assert "does not fit into this device's memory" in said[1]
 
 
+def test_who_stops_does_not_wait_for_trials_that_run(monkeypatch):
+    """One of two trials of different shapes never ends."""
+    released = threading.Event()
+
+    def train(self, members):
+        if members[0].trial == 1:
+            released.wait()
+        return [RulePolicy(noop) for _ in members]
+
+    monkeypatch.setattr(trials._Programs, "train", train)
+    monkeypatch.setattr(trials, "_score", lambda *_: 1.0)
+    wider = middle("dicg") | {"hidden": 256}
+    answers: Any = scores("dicg", load_setup(SETUP), [middle("dicg"), wider], **BUDGET)
+    assert next(answers) == (0, 1.0)
+    leaving = threading.Thread(target=answers.close, daemon=True)
+    leaving.start()
+    leaving.join(60)
+    left = not leaving.is_alive()
+    released.set()
+    assert left
+
+
 def test_other_errors_of_trials_are_not_a_lack_of_memory(monkeypatch):
     def broken(self, members):
         raise jax.errors.JaxRuntimeError("INTERNAL: something else")

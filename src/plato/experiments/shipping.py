@@ -29,7 +29,7 @@ from plato.errors import PlatoError
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.protocols import VALIDATION
 from plato.files import file_digest
-from plato.policies.checkpoint import load_actor, networks_of, public_features
+from plato.policies.checkpoint import load_actor, of_another_form, public_features
 from plato.policies.pointer import PointerActor
 from plato.policies.pretrained import GENERALIST
 from plato.policies.scores import AdditiveScorer
@@ -49,30 +49,24 @@ def ship(
     parts: Sequence[float] = (),
 ) -> None:
     """Writes the best checkpoint of each group of setups, and says how it did."""
-    if parts:
-        _check_parts(checkpoints, parts)
     groups: dict[tuple[str, ...], list[Path]] = {}
     for path in checkpoints:
         setups = setup or read_header(path).get("about", {}).get("setups")
         if not setups:
             raise PlatoError(f"{path}: does not say what it was trained on.")
         groups.setdefault(tuple(setups), []).append(path)
+    if parts:
+        _check_parts(checkpoints, parts, len(groups))
     for setups, candidates in groups.items():
         actors = {path: actor_at(temperature, path) for path in candidates}
         if parts:
-            if len(candidates) != len(parts):
-                raise PlatoError(
-                    "The checkpoints were trained on different setups; say with "
-                    "--setup what their mean shall be scored on."
-                )
             actors = {candidates[0]: averaged([*actors.values()], parts)}
-            candidates = candidates[:1]
-        scores = {p: score(actors[p], setups, episodes) for p in candidates}
+        scores = {p: score(actors[p], setups, episodes) for p in actors}
         best = max(scores, key=scores.__getitem__)
         name = setups[0] if len(setups) == 1 else GENERALIST
         header = read_header(best)
         chosen = {
-            "of": len(candidates),
+            "of": len(scores),
             "by": f"{episodes} episodes on each setup from seed {VALIDATION.start}",
             "score": round(scores[best], 4),
         }
@@ -113,20 +107,25 @@ def averaged(actors: Sequence[PointerActor], parts: Sequence[float]) -> PointerA
     return eqx.combine(jax.tree.map(mean, *dynamic), static[0])
 
 
-def _check_parts(checkpoints: Sequence[Path], parts: Sequence[float]) -> None:
+def _check_parts(
+    checkpoints: Sequence[Path], parts: Sequence[float], groups: int
+) -> None:
     fits = len(parts) == len(checkpoints) and min(parts) >= 0
     if not fits or not math.isclose(sum(parts), 1):
         raise PlatoError(
             f"parts={list(parts)}: there must be one for each of the "
             f"{len(checkpoints)} checkpoints, none below 0, and their sum must be 1."
         )
-    forms = {path: networks_of(path) for path in checkpoints}
-    for path, form in forms.items():
-        if form != forms[checkpoints[0]]:
-            raise PlatoError(
-                f"{checkpoints[0]} and {path} differ in their networks; only policies "
-                f"of one form have a mean."
-            )
+    if other := of_another_form(checkpoints):
+        raise PlatoError(
+            f"{checkpoints[0]} and {other} differ in their networks; only policies of "
+            f"one form have a mean."
+        )
+    if groups > 1:
+        raise PlatoError(
+            "The checkpoints were trained on different setups; say with --setup what "
+            "their mean shall be scored on."
+        )
 
 
 def _parts(checkpoints: Sequence[Path], parts: Sequence[float]) -> list[dict[str, Any]]:

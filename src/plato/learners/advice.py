@@ -20,7 +20,7 @@ from plato.domains.wildfire.maps import SCATTERED, seen_at
 from plato.errors import PlatoError
 from plato.game import Observation, how_many, stack
 from plato.learners.config import Maps
-from plato.policies.checkpoint import load_actor, networks_of, trained_file
+from plato.policies.checkpoint import load_actor, of_another_form, trained_file
 from plato.policies.encoders import LSTMCell
 from plato.policies.pointer import PointerActor
 
@@ -107,10 +107,8 @@ def load_advisers(
 
 def refuse_unfit(files: Sequence[Path]) -> None:
     """Refuses those of one configuration who cannot advise, or not together."""
-    forms = {path: networks_of(path) for path in files}
-    for path, form in forms.items():
-        if form != forms[files[0]]:
-            raise PlatoError(
-                f"The advisers {files[0]} and {path} differ in their networks; ask "
-                f"such as were trained with the same."
-            )
+    if other := of_another_form(files):
+        raise PlatoError(
+            f"The advisers {files[0]} and {other} differ in their networks; ask such "
+            f"as were trained with the same."
+        )

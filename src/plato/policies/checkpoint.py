@@ -158,6 +158,12 @@ def load_actor(path: Path) -> PointerActor:
     return policy
 
 
+def of_another_form(files: Sequence[Path]) -> Path | None:
+    """The first of some policies whose networks are not as those of the first one."""
+    form = networks_of(files[0])
+    return next((path for path in files[1:] if networks_of(path) != form), None)
+
+
 def networks_of(path: Path) -> ActorConfig:
     """Which pointer actor a file holds."""
     load_actor(path)  # refuses what is none

@@ -206,8 +206,7 @@ def observation_graphs(seen: Observation) -> Graph:
     layout = Layout.of_agent(seen)
     copies = Copies.of(seen)
     agents = seen.roster.shape[0]
-    # All of the roster, present or away: MOHITO's agents never leave the list.
-    others = seen.roster[None, :] & seen.sees_agents & ~jnp.eye(agents, dtype=bool)
+    others = _others(seen)
     always = jnp.ones((agents, 1), bool)
     there = jnp.concatenate(
         [copies.hyperedges, always, copies.tasks, others, copies.verbs], axis=1
@@ -241,7 +240,6 @@ def critic_graph(
     there as itself.
     """
     layout, members = Layout.of_team(seen), seen.roster
-    myself = jnp.eye(members.shape[0], dtype=bool)
     copies = Copies(*(own & members[:, None] for own in Copies.of(seen)))
     counts = [rows.sum(axis=0) for rows in (copies.tasks, copies.verbs)]
     count = jnp.concatenate([copies.hyperedges.reshape(-1), members, *counts])
@@ -252,8 +250,7 @@ def critic_graph(
     together = members[:, None] & members[None, :]
     hear = jnp.concatenate([together, copies.out_of_reach(seen.options)], axis=1)
 
-    others = members[None, :] & seen.sees_agents & ~myself
-    others = jnp.sum(others, axis=1) * members
+    others = jnp.sum(_others(seen), axis=1) * members
     return CriticGraph(
         graph=Graph(
             nodes=jnp.where((count > 0)[:, None], nodes, 0.0),
@@ -267,6 +264,13 @@ def critic_graph(
         copies=jnp.concatenate([*copies, members[:, None]], axis=1),
         left_out=jnp.cumsum(others) - others,
     )
+
+
+def _others(seen: Observation) -> Bool[Array, "agent agent"]:
+    """Whom each agent has in its graph beside itself: all of the roster that it sees,
+    present or away, for MOHITO's agents never leave the list."""
+    myself = jnp.eye(seen.roster.shape[0], dtype=bool)
+    return seen.roster[None, :] & seen.sees_agents & ~myself
 
 
 def _features(seen: Observation) -> tuple[Array, Array, Array, Array]:

@@ -106,7 +106,7 @@ class Attention(eqx.Module):
         weights = joint_softmax(scores, masks)
         read = sum(
             jnp.moveaxis(part, 0, 2) * one
-            for part, one in zip(weights, near, strict=False)
+            for part, one in zip(weights[: len(near)], near, strict=True)
         )
         read = jnp.broadcast_to(read, by_agent).reshape(own.shape)
         if layout.joined:
