@@ -25,7 +25,6 @@ from plato.learners.config import METHODS, TrainConfig
 from plato.learners.kinds import of_run
 from plato.learners.mohito import MohitoNetworks, made_by
 from plato.learners.program import Program
-from plato.policies.hypergraph import critic_graph
 from plato.policies.policy import Policy
 
 
@@ -46,7 +45,7 @@ class CriticsChoice(Policy[None]):
         actors, critics = self.networks.actors, self.networks.critics
         moment = jax.tree.map(lambda leaf: leaf[None], seen)
         hyperedges = made_by(actors, moment)
-        team = jax.vmap(critic_graph)(moment, hyperedges)
+        team = critics.graphs(moment, hyperedges)
         actions = actors.choose(key, seen, hyperedges[0])
         everyone = jnp.arange(actions.shape[0])
 

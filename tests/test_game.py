@@ -79,6 +79,28 @@ def test_a_game_without_arrays_is_refused_before_it_is_trained():
 Broken = Callable[[Parcels, Any], Any]
 
 
+class NearParcels(Parcels):
+    """Parcels that say that an agent never gets beyond some of them."""
+
+    said: Any
+
+    @property
+    def within_reach(self):
+        return self.said
+
+
+def test_what_is_said_to_be_within_reach_is_held_against_the_options():
+    nowhere = jnp.zeros((2, 4), bool)
+    for said, words in [
+        (nowhere, "an option points at a task that is not within_reach of its agent"),
+        (nowhere[0], r"within_reach has the shape \(4,\), not \(2, 4\)"),
+    ]:
+        with pytest.raises(PlatoError, match=words):
+            check_game(NearParcels(jnp.asarray(0.3), jnp.asarray(7), said), steps=10)
+    side = jnp.arange(4)[None, :] // 2 == jnp.arange(2)[:, None]
+    check_game(NearParcels(jnp.asarray(0.3), jnp.asarray(7), side), steps=10)
+
+
 class BrokenParcels(Parcels):
     """Parcels with one of its methods replaced."""
 

@@ -43,8 +43,12 @@ def _check_forms(game: Game[Any, Any], key: Any) -> Iterator[str]:
     nobody = jnp.zeros(agents, jnp.int32)
     if not jax.tree.leaves(game):
         yield NO_ARRAYS
-    if jnp.shape(game.roster) != (agents,):
-        yield f"roster has the shape {jnp.shape(game.roster)}, not ({agents},)."
+    for name, shape in (
+        ("roster", (agents,)),
+        ("within_reach", (agents, game.capacity.tasks)),
+    ):
+        if jnp.shape(getattr(game, name)) != shape:
+            yield f"{name} has the shape {jnp.shape(getattr(game, name))}, not {shape}."
     state, first = jax.eval_shape(game.reset, key)
     following, seen, outcome = jax.eval_shape(game.step, key, state, nobody)
     yield from _observation_forms(game, first, "reset")
@@ -176,27 +180,30 @@ def _check_episodes(game: Game[Any, Any], key: Any, steps: int) -> Iterator[str]
         actions = jnp.where(idle, NOOP, actions)
         return step_and_reset(game, key_step, state, actions)
 
-    roster, horizon = np.asarray(game.roster), int(game.horizon)
+    always = np.asarray(game.roster), np.asarray(game.within_reach)
+    horizon = int(game.horizon)
     for idle in (False, True):
         state, seen = jax.jit(lambda key: game.reset(key))(key)
         age = 0
         for t in range(steps):
-            yield from _moment_problems(jax.device_get(seen), roster)
+            yield from _moment_problems(jax.device_get(seen), *always)
             result = turn(jax.random.fold_in(key, t), state, seen, idle)
             state, seen = result.state, result.observation
             outcome: Outcome = jax.device_get(result.outcome)
             ended = outcome.terminated or outcome.truncated
             age = 0 if ended else age + 1
-            yield from _outcome_problems(outcome, roster)
+            yield from _outcome_problems(outcome, always[0])
             yield from _moment_problems(
-                jax.device_get(result.final_observation), roster
+                jax.device_get(result.final_observation), *always
             )
             if age >= horizon:
                 yield f"an episode goes on after {horizon} steps, its horizon."
                 break
 
 
-def _moment_problems(seen: Observation, roster: np.ndarray) -> Iterator[str]:
+def _moment_problems(
+    seen: Observation, roster: np.ndarray, reach: np.ndarray
+) -> Iterator[str]:
     if (seen.roster != roster).any():
         yield "observation.roster is not the game's roster."
     if (seen.present & ~roster).any():
@@ -207,6 +214,8 @@ def _moment_problems(seen: Observation, roster: np.ndarray) -> Iterator[str]:
         yield "an option points at a task that does not exist."
     if (seen.options & ~seen.sees_tasks[:, :, None]).any():
         yield "an option points at a task that its agent does not see."
+    if (seen.options & ~reach[:, :, None]).any():
+        yield "an option points at a task that is not within_reach of its agent."
     if not np.isfinite(seen.agents[roster]).all():
         yield "a feature of an agent is not a finite number."
     if not np.isfinite(seen.tasks[seen.exists]).all():

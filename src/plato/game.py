@@ -15,7 +15,7 @@ in front of them `game` and `time`.
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import equinox as eqx
 import jax
@@ -45,6 +45,10 @@ class Capacity(NamedTuple):
     agents: int
     tasks: int
     actions: int
+
+
+WithinReach: TypeAlias = tuple[tuple[bool, ...], ...]
+"""`Game.within_reach` in plain Python, a row for each agent: fit to be static."""
 
 
 class Features(NamedTuple):
@@ -115,6 +119,13 @@ class Game(eqx.Module, Generic[State, Noise]):
         """The rows that belong to an agent at all, present or away: all of them,
         unless a domain leaves some empty."""
         return jnp.ones(self.capacity.agents, bool)
+
+    @property
+    def within_reach(self) -> Bool[Array, "agent task"]:
+        """On which tasks each agent may ever have options: any, unless a domain knows
+        better. Some learning is faster for what need not be thought of."""
+        agents, tasks, _ = self.capacity
+        return jnp.ones((agents, tasks), bool)
 
     @property
     @abstractmethod
@@ -223,6 +234,10 @@ class ReplayedNoise(Game[ReplayedState[State], None]):
     @property
     def roster(self) -> Bool[Array, " agent"]:
         return self.game.roster
+
+    @property
+    def within_reach(self) -> Bool[Array, "agent task"]:
+        return self.game.within_reach
 
     @property
     def horizon(self) -> Int[Array, ""]:

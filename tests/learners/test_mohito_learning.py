@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +29,7 @@ from plato.learners.mohito import (
     made_by,
     update_mohito,
 )
+from plato.learners.program import Program
 from plato.learners.rollout import rollout, set_the_stage
 from plato.policies.hypergraph import critic_graph
 from plato.policies.mohito import MohitoActors, MohitoCritics, per_agent
@@ -417,4 +419,30 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(PlatoError, match="target_every must be from 1"):
         MohitoLearning(target_every=0)
     with pytest.raises(PlatoError, match="rows for 4 only"):
-        create_mohito(CONFIG, NETWORK, FEATURES, 5, games(), **KEYS)
+        create_mohito(CONFIG, NETWORK, FEATURES, 5, games(), reach=None, **KEYS)
+
+
+SOME = ("wildfire-2x3-S1", "wildfire-3x3-S0", "wildfire-3x3-S3")
+
+
+@pytest.mark.parametrize("noise", ["independent", "paper"])
+def test_critics_have_room_for_what_is_within_reach_in_any_of_their_games(noise):
+    setups = {name: load_setup(name) for name in SOME}
+    config = TrainConfig(
+        setups=SOME, fleet=True, noise=noise, networks=NETWORK, learning=CONFIG
+    )
+    expected = np.zeros((3, 4), bool)
+    for setup in setups.values():
+        near = np.asarray(setup.game().within_reach)
+        expected[:, : near.shape[1]] |= near
+    found = [*reaches(Program(config, setups))]
+    assert [np.asarray(reach).tolist() for reach in found] == [expected.tolist()]
+    assert not expected.all()
+    # Their games will be others, and the memory is of old ones.
+    moving = replace(config, maps="moved", new_maps=1, noise="independent")
+    assert [*reaches(Program(moving, setups))] == [None]
+
+
+def reaches(program: Any):
+    for group in program.groups:
+        yield group.shapes()[0].learner.taught.networks.critics.reach

@@ -19,6 +19,7 @@ from plato.policies.hypergraph import (
     Layout,
     critic_graph,
     observation_graphs,
+    taken,
 )
 from plato.policies.mohito import (
     Attention,
@@ -434,6 +435,51 @@ def test_the_value_is_read_where_the_agents_act():
         means[2, 0] + means[2, 7 + 3],
     ]
     np.testing.assert_allclose(found[:, 0], expected, rtol=1e-5)
+
+
+# In all of these moments at most this is offered.
+REACH = ((True, False, False), (False, True, False))
+
+
+@pytest.mark.parametrize("as_released", [False, True])
+def test_what_is_never_within_reach_needs_no_room(as_released):
+    """Values, and what the actors learn from them, are as with room for everything."""
+    actors, stacked = drawn_actors(), jax.tree.map(lambda *x: jnp.stack(x), *MOMENTS)
+    made = jax.vmap(actors.hyperedges)(stacked)
+    everything = critics(as_released)
+    near = MohitoCritics(everything.networks, as_released, REACH)
+    assert near.graphs(stacked, made).graph.nodes.shape[1] == 6 + 2 + 4 + 3
+    chances = jax.nn.softmax(jax.random.normal(jax.random.key(8), (3, 2, 7)))
+    chances = chances * jax.vmap(lambda seen: seen.action_mask)(stacked)
+
+    @jax.jit
+    @jax.value_and_grad
+    def of_actions(made, networks):
+        return networks(networks.graphs(stacked, made), ACTIONS).sum()
+
+    @jax.jit
+    @jax.value_and_grad
+    def of_chances(made, networks):
+        graphs = networks.graphs(stacked, made)
+        own = jax.tree.map(lambda leaf: leaf[1], networks.networks)
+        return (networks.expected(own, graphs, chances) ** 2).sum()
+
+    for worth in (of_actions, of_chances):
+        expected, found = worth(made, everything), worth(made, near)
+        jax.tree.map(partial(np.testing.assert_allclose, atol=1e-5), found, expected)
+        assert np.abs(found[1]).max() > 1e-3
+
+
+def test_rows_are_taken_with_the_gradient_of_taking_them():
+    rows = jax.random.normal(jax.random.key(0), (4, 2, 3))
+    which = np.array([3, 0, 3, 1, 3])
+    slopes = jax.random.normal(jax.random.key(1), (5, 2, 3))
+    np.testing.assert_array_equal(taken(rows, which), rows[which])
+    found = jax.grad(lambda rows: jnp.sum(slopes * taken(rows, which)))(rows)
+    expected = np.zeros((4, 2, 3))
+    np.add.at(expected, which, np.asarray(slopes))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert taken(rows, np.arange(4)) is rows
 
 
 def test_as_released_it_is_read_elsewhere():

@@ -114,6 +114,20 @@ def test_options_are_the_reachable_fires_of_present_agents(config, seed):
 
 
 @given(wildfire_configs(), seeds)
+def test_what_may_be_offered_is_what_some_equipment_reaches(config, seed):
+    game, agent = build(config), config.agent
+    bonus = max(state[2] for state in agent.equipment_states)
+    expected = np.zeros(game.within_reach.shape, bool)
+    for n, (ay, ax) in enumerate(agent.agents):
+        for row, (y, x) in enumerate(config.fire_cells):
+            near = max(abs(ay - y), abs(ax - x)) <= agent.attack_range[n] + bonus
+            expected[n, row] = near or config.show_bad_actions
+    np.testing.assert_array_equal(game.within_reach, expected)
+    _, seen, *_ = walk(config, seed)
+    assert not (seen.options & ~expected[:, :, None]).any()
+
+
+@given(wildfire_configs(), seeds)
 def test_capacity_is_memory_not_meaning(config, seed):
     """The same key gives the same episode, however many rows there are."""
     small = jax.device_get(wander(build(config), jax.random.key(seed)))

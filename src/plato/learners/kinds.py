@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from plato.domains.wildfire.maps import MOVED
-from plato.game import how_many, select
+from plato.game import WithinReach, how_many, select
 from plato.learners.advice import Advisers
 from plato.learners.beginnings import key_of
 from plato.learners.config import Learning, Networks
@@ -40,6 +40,8 @@ class Kind:
     """Of each run."""
     mapped: bool
     """Whether there are several runs."""
+    reach: WithinReach | None = None
+    """What agents may ever be offered, for those who ask."""
 
     def method(
         self,
@@ -50,7 +52,13 @@ class Kind:
         """With some numbers in place of those that it has."""
         learning = with_numbers(self.learning, numbers or {})
         return method_of(
-            self.networks, learning, self.shape, self.setups, advisers, predecessor
+            self.networks,
+            learning,
+            self.shape,
+            self.setups,
+            self.reach,
+            advisers,
+            predecessor,
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from jaxtyping import Array, PRNGKeyArray
 
-from plato.game import Game
+from plato.game import Game, WithinReach
 from plato.learners.advice import Advisers
 from plato.learners.baseline_configs import DgnLearning, DicgLearning, MohitoLearning
 from plato.learners.config import Learning, MappoConfig, Networks
@@ -46,13 +46,14 @@ def method_of(
     learning: Learning,
     shape: PaddedShape,
     setups: int = 1,
+    reach: WithinReach | None = None,
     advisers: Advisers | None = None,
     predecessor: PointerActor | None = None,
 ) -> Method:
     """The method that goes with the settings, for games of a shape.
 
-    Games come in equal blocks, one for each of their `setups`. Those of PLATO may have
-    advisers, and a predecessor to begin with.
+    Games come in equal blocks, one for each of their `setups`. MOHITO may be told what
+    is within reach in them. PLATO may have advisers, and a predecessor to begin with.
     """
     match networks, learning:
         case ActorConfig(), MappoConfig():
@@ -88,7 +89,12 @@ def method_of(
         case MohitoConfig(), MohitoLearning():
             return Method(
                 partial(
-                    create_mohito, learning, networks, shape.features, shape.agents
+                    create_mohito,
+                    learning,
+                    networks,
+                    shape.features,
+                    shape.agents,
+                    reach=reach,
                 ),
                 partial(update_mohito, learning),
                 lambda learner: learner.taught.networks.actors,

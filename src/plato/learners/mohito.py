@@ -19,7 +19,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from plato.errors import PlatoError
-from plato.game import Features, Game, Observation, how_many, select
+from plato.game import Features, Game, Observation, WithinReach, how_many, select
 from plato.learners.baseline_configs import Choice, MohitoLearning
 from plato.learners.exploration import (
     Explorer,
@@ -29,7 +29,6 @@ from plato.learners.exploration import (
 )
 from plato.learners.replay import Replay, Transition
 from plato.masking import masked_softmax
-from plato.policies.hypergraph import critic_graph
 from plato.policies.mohito import GraphNetwork, MohitoActors, MohitoCritics, per_agent
 from plato.policies.mohito_config import MohitoConfig
 
@@ -62,6 +61,7 @@ def create_mohito(
     agents: int,
     games: Game[Any, Any],
     *,
+    reach: WithinReach | None = None,
     key: PRNGKeyArray,
     game_key: PRNGKeyArray,
 ) -> MemoryLearner:
@@ -74,7 +74,8 @@ def create_mohito(
     k_actors, k_critics = jax.random.split(key)
     actors = MohitoActors.create(networks, features, agents, key=k_actors)
     valued_by = per_agent(networks, features, agents, key=k_critics)
-    made = MohitoNetworks(actors, MohitoCritics(valued_by, networks.as_released))
+    critics = MohitoCritics(valued_by, networks.as_released, reach)
+    made = MohitoNetworks(actors, critics)
     parameters: Any = made
     taught = Taught(
         networks=made,
@@ -187,7 +188,7 @@ def goals(
     seen = batch.following
     hyperedges = made_by(target.actors, seen)
     actions = greedy(target.actors, key, seen, hyperedges)
-    ahead = target.critics(jax.vmap(critic_graph)(seen, hyperedges), actions)
+    ahead = target.critics(target.critics.graphs(seen, hyperedges), actions)
     reward = batch.reward
     if target.critics.as_released:
         # It pairs every value with every reward of the batch; this has its gradient.
@@ -206,7 +207,7 @@ def critic_loss(
     The sum over critics: each has parameters of its own.
     """
     seen = batch.observation
-    team = jax.vmap(critic_graph)(seen, made_by(actors, seen))
+    team = critics.graphs(seen, made_by(actors, seen))
     values = critics(team, batch.actions)
     errors = jnp.mean((values - goal) ** 2, axis=0)
     return errors.sum(), {"value_loss": errors.mean(), "q": values.mean()}
@@ -245,7 +246,7 @@ def actor_loss(
     def value(network: GraphNetwork, owner: Int[Array, ""]) -> Float[Array, " batch"]:
         own = (plays == owner)[None, :, None, None]
         mine = jnp.where(own, hyperedges, fixed)
-        team = jax.vmap(critic_graph)(seen, mine)
+        team = critics.graphs(seen, mine)
         if choice == "hard":
             return critics.value(network, team, actions)
         chances = jnp.where(own[..., 0], drawn(actors, seen, mine), certain)

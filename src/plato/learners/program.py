@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from plato.domains.setups import Rows, Setup
 from plato.domains.wildfire.maps import MORE_FIRES, SCATTERED
-from plato.game import Game, features_of, stack
+from plato.game import Game, WithinReach, features_of, stack
 from plato.learners.advice import (
     Advisers,
     adviser_files,
@@ -25,6 +25,7 @@ from plato.learners.config import RunName, TrainConfig
 from plato.learners.kinds import Kind, compiled, of_run
 from plato.learners.predecessors import load_predecessor
 from plato.policies.checkpoint import refuse_another_game
+from plato.policies.mohito_config import MohitoConfig
 from plato.policies.padded import PaddedShape
 from plato.policies.pointer import PointerActor
 from plato.policies.policy import Policy
@@ -137,6 +138,7 @@ class Group:
             self.shape,
             setups=len(runs[0].setups),
             mapped=len(runs) > 1,
+            reach=_reach(self.arena.games, config),
         )
         self.method = kind.method()
         self._create, self._update, self._restage = compiled(kind)
@@ -243,6 +245,18 @@ def shape_of(games: Game[Any, Any], rows: Rows, config: TrainConfig) -> PaddedSh
         actions=games.capacity.actions,
         pad=getattr(config.networks, "pad", rows.tasks),
     )
+
+
+def _reach(games: Game[Any, Any], config: TrainConfig) -> WithinReach | None:
+    """What agents may be offered in some of a training's games, if it asks for that.
+
+    Others are not told, so that what is compiled for them fits games of other reach.
+    """
+    if not isinstance(config.networks, MohitoConfig) or config.new_maps:
+        return None
+    of_all = jax.jit(jax.vmap(jax.vmap(lambda game: game.within_reach)))
+    agents: list[list[bool]] = np.any(of_all(games), axis=(0, 1)).tolist()
+    return tuple(tuple(tasks) for tasks in agents)
 
 
 MOST_PADDING = 2

@@ -8,7 +8,8 @@ touches another.
 The team's graph is its agents' graphs side by side, in which every agent has its own
 copies of the tasks and verbs. Copies of one task look the same, hear nothing and so
 stay the same, whatever layers make of them: here they are one node, which counts as
-often as there are copies.
+often as there are copies. And as every hyperedge hears every other one, it has no room
+for hyperedges of tasks that are never within an agent's reach.
 """
 
 from typing import NamedTuple
@@ -16,9 +17,10 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from plato.game import NOOP, Observation
+from plato.game import NOOP, Observation, WithinReach
 
 SELF, OTHER, TASK, VERB, HYPEREDGE = 1.0, 2.0, 3.0, 4.0, 5.0
 """The types of nodes, their feature 0."""
@@ -41,27 +43,35 @@ class Layout(NamedTuple):
     number_of_others: int
     joined: bool
     """Whether hyperedges hear each other, and selves do: in a team's graph."""
+    places: tuple[int, ...]
+    """The hyperedges that there is room for, by their numbers among all of them, one
+    agent's after the other's."""
 
     @classmethod
     def of_agent(cls, seen: Observation) -> "Layout":
         """That of one agent's graph at a moment, or at any number of them, stacked."""
         agents, tasks, actions = seen.options.shape[-3:]
-        return cls(1, tasks, actions, agents, joined=False)
+        every = tuple(range(tasks * actions + 1))
+        return cls(1, tasks, actions, agents, joined=False, places=every)
 
     @classmethod
-    def of_team(cls, seen: Observation) -> "Layout":
-        """That of the critics' graph."""
+    def of_team(cls, seen: Observation, reach: WithinReach | None = None) -> "Layout":
+        """That of the critics' graph, if so much is within reach; else everything."""
         agents, tasks, actions = seen.options.shape[-3:]
-        return cls(agents, tasks, actions, 0, joined=True)
+        near = np.ones((agents, tasks), bool) if reach is None else np.asarray(reach)
+        offers = np.repeat(near.reshape(agents, tasks), actions, axis=1)
+        offers = np.pad(offers, ((0, 0), (0, 1)), constant_values=True)
+        places = tuple(np.flatnonzero(offers).tolist())
+        return cls(agents, tasks, actions, 0, joined=True, places=places)
 
     @property
     def each(self) -> int:
-        """Hyperedges of an agent."""
+        """Hyperedges of an agent, room or none."""
         return self.number_of_tasks * self.actions + 1
 
     @property
     def hyperedges(self) -> slice:
-        return slice(0, self.agents * self.each)
+        return slice(0, len(self.places))
 
     @property
     def selves(self) -> slice:
@@ -89,35 +99,65 @@ class Layout(NamedTuple):
         kinds = (self.hyperedges, self.selves, self.tasks, self.others)
         return Kinds(*jnp.split(nodes, [kind.stop for kind in kinds]))
 
-    def parts(
-        self, tasks: Shaped[Array, "task *rest"], verbs: Shaped[Array, "verb *rest"]
-    ) -> tuple[Shaped[Array, "each *rest"], Shaped[Array, "each *rest"]]:
-        """The task and the verb of each hyperedge of an agent."""
-        every = (self.number_of_tasks, self.actions, *tasks.shape[1:])
-        found = []
-        for last, given in ((tasks, tasks[:-1, None]), (verbs, verbs[None, :-1])):
-            given = jnp.broadcast_to(given, every).reshape(-1, *every[2:])
-            found.append(jnp.concatenate([given, last[-1:]]))
-        return found[0], found[1]
+    def parts(self, kinds: "Kinds") -> list[Float[Array, "hyperedge *rest"]]:
+        """The task, the verb and the self of each hyperedge."""
+        agent, own = np.divmod(self.places, self.each)
+        task, verb = np.divmod(own, self.actions)
+        verb[own == self.each - 1] = self.actions
+        found = [(kinds.tasks, task), (kinds.verbs, verb), (kinds.selves, agent)]
+        return [taken(rows, which) for rows, which in found]
+
+    def with_room(
+        self, every: Shaped[Array, "agent each *rest"]
+    ) -> Shaped[Array, "hyperedge *rest"]:
+        """Of rows for all hyperedges those of the ones that there is room for."""
+        rows = every.reshape(-1, *every.shape[2:])
+        return taken(rows, np.asarray(self.places))
+
+    def of_all(
+        self, rows: Shaped[Array, "hyperedge *rest"]
+    ) -> Shaped[Array, "agent each *rest"]:
+        """The way back: zeros where there was no room."""
+        where = np.full(self.agents * self.each, len(self.places))
+        where[list(self.places)] = np.arange(len(self.places))
+        found = taken(jnp.pad(rows, ((0, 1), *[(0, 0)] * (rows.ndim - 1))), where)
+        return found.reshape(self.agents, self.each, *rows.shape[1:])
 
     def hyperedge_of(self, action: Int[Array, " *row"]) -> Int[Array, " *row"]:
         """The number of an action's hyperedge among its agent's."""
         return jnp.where(action == NOOP, self.each - 1, action - 1)
 
-    def of_hyperedges(
-        self, nodes: Float[Array, "*row node"]
-    ) -> Float[Array, "*row agent choice"]:
-        """Of a number for each node those of hyperedges, by agent and action."""
-        numbers = nodes[..., self.hyperedges]
-        return by_action(numbers.reshape(*nodes.shape[:-1], self.agents, self.each))
+    def of_hyperedges(self, nodes: Float[Array, " node"]) -> Array:
+        """Of a number for each node those of hyperedges, by agent and choice."""
+        return by_action(self.of_all(nodes[self.hyperedges]))
 
     def copied(self, nodes: Shaped[Array, " node"]) -> Shaped[Array, "agent copy"]:
         """Of a number for each node those of every agent's own copies, in the order of
         the source: its hyperedges, tasks, verbs and self."""
-        own = nodes[self.hyperedges].reshape(self.agents, self.each)
+        own = self.of_all(nodes[self.hyperedges])
         shared = jnp.concatenate([nodes[self.tasks], nodes[self.verbs]])
         shared = jnp.broadcast_to(shared, (self.agents, *shared.shape))
         return jnp.concatenate([own, shared, nodes[self.selves][:, None]], axis=1)
+
+
+def taken(
+    rows: Shaped[Array, "row *rest"], which: Int[np.ndarray, " taken"]
+) -> Shaped[Array, "taken *rest"]:
+    """Rows by their numbers, with a gradient that scatters nothing."""
+    if which.tolist() == list(range(rows.shape[0])):
+        return rows
+    of_row = which == np.arange(rows.shape[0])[:, None]
+
+    @jax.custom_vjp
+    def take(rows: Array) -> Array:
+        return rows[which]
+
+    def back(_: None, slopes: Array) -> tuple[Array]:
+        own = of_row.reshape(*of_row.shape, *[1] * (slopes.ndim - 1))
+        return (jnp.sum(jnp.where(own, slopes[None], 0.0), axis=1),)
+
+    take.defvjp(lambda rows: (take(rows), None), back)
+    return take(rows)
 
 
 class Kinds(NamedTuple):
@@ -145,9 +185,9 @@ class Graph(eqx.Module):
     nodes: Float[Array, "*graph node feat"]
     copies: Float[Array, "*graph node"]
     """As how many nodes each one counts; 0 where there is none."""
-    hyperedges: Bool[Array, "*graph agent each"]
+    hyperedges: Bool[Array, "*graph hyperedge"]
     """Those that there are. They hear their verb, their self and themselves."""
-    about: Bool[Array, "*graph agent each"]
+    about: Bool[Array, "*graph hyperedge"]
     """Those that hear their task, too: agents may be offered what they do not see."""
     selves_hear: Bool[Array, "*graph agent heard"]
     """Which nodes, themselves among them."""
@@ -175,8 +215,8 @@ class Copies(NamedTuple):
 
     def about(self, layout: Layout) -> Bool[Array, "agent each"]:
         """Hyperedges whose task the agent has a copy of."""
-        known, _ = jax.vmap(layout.parts)(self.tasks, self.verbs)
-        return self.hyperedges & known
+        known = jnp.repeat(self.tasks[:, :-1], layout.actions, axis=1)
+        return self.hyperedges & jnp.concatenate([known, self.tasks[:, -1:]], axis=1)
 
     def out_of_reach(self, offered: Bool[Array, "agent task action"]) -> Array:
         """Tasks that each agent knows and can do nothing about; never the null task."""
@@ -224,39 +264,41 @@ def observation_graphs(seen: Observation) -> Graph:
     return Graph(
         nodes=jax.vmap(of_agent)(selves, there),
         copies=there.astype(jnp.float32),
-        hyperedges=copies.hyperedges[:, None],
-        about=copies.about(layout)[:, None],
+        hyperedges=copies.hyperedges,
+        about=copies.about(layout),
         selves_hear=hear[:, None],
         layout=layout,
     )
 
 
 def critic_graph(
-    seen: Observation, hyperedges: Float[Array, "agent each feat"]
+    seen: Observation,
+    hyperedges: Float[Array, "agent each feat"],
+    reach: WithinReach | None = None,
 ) -> CriticGraph:
     """The agents' graphs side by side, tied together by selves and hyperedges.
 
-    `hyperedges` are what the actors make of theirs. Teammates are left out: everyone is
-    there as itself.
+    `hyperedges` are what the actors make of theirs; there is room for those of tasks
+    within `reach`. Teammates are left out: everyone is there as itself.
     """
-    layout, members = Layout.of_team(seen), seen.roster
+    layout, members = Layout.of_team(seen, reach), seen.roster
     copies = Copies(*(own & members[:, None] for own in Copies.of(seen)))
     counts = [rows.sum(axis=0) for rows in (copies.tasks, copies.verbs)]
-    count = jnp.concatenate([copies.hyperedges.reshape(-1), members, *counts])
+    offered = layout.with_room(copies.hyperedges)
+    count = jnp.concatenate([offered, members, *counts])
 
     _, selves, tasks, verbs = _features(seen)
-    made = hyperedges.reshape(-1, hyperedges.shape[2])
-    nodes = jnp.concatenate([made, selves, tasks, verbs])
+    nodes = [layout.with_room(hyperedges), selves, tasks, verbs]
     together = members[:, None] & members[None, :]
     hear = jnp.concatenate([together, copies.out_of_reach(seen.options)], axis=1)
 
     others = jnp.sum(_others(seen), axis=1) * members
     return CriticGraph(
         graph=Graph(
-            nodes=jnp.where((count > 0)[:, None], nodes, 0.0),
+            nodes=jnp.where((count > 0)[:, None], jnp.concatenate(nodes), 0.0),
             copies=count.astype(jnp.float32),
-            hyperedges=copies.hyperedges,
-            about=copies.about(layout),
+            hyperedges=offered,
+            about=layout.with_room(copies.about(layout)),
             selves_hear=hear,
             layout=layout,
         ),

@@ -5,6 +5,7 @@ with more agents than were trained, agent n plays with the actor of agent n modu
 their number. How they learn is not here.
 """
 
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from plato.game import Features, Observation, how_many
+from plato.game import Features, Observation, WithinReach, how_many
 from plato.masking import chosen, joint_softmax, pick
 from plato.policies.hypergraph import (
     HYPEREDGE,
@@ -21,6 +22,7 @@ from plato.policies.hypergraph import (
     Kinds,
     Layout,
     by_action,
+    critic_graph,
     graph_features,
     observation_graphs,
 )
@@ -87,31 +89,22 @@ class Attention(eqx.Module):
         self, graph: Graph, to: Float[Array, "hyperedge head out"], source: Kinds
     ) -> Float[Array, "hyperedge head out"]:
         """Of their parts, and of each other or of themselves."""
-        layout, own = graph.layout, source.hyperedges
-        by_agent = (layout.agents, layout.each, *own.shape[1:])
-        asking = to.reshape(by_agent)
-        task, verb = layout.parts(source.tasks, source.verbs)
-        near = [task[None], verb[None], source.selves[:, None]]
-        there = [graph.about, graph.hyperedges, graph.hyperedges]
-        if not layout.joined:
-            near.append(own.reshape(by_agent))
-            there.append(graph.hyperedges)
-        scores = [pair_scores(asking, one, self.score)[..., None] for one in near]
-        masks = [mask[None, ..., None] for mask in there]
-        if layout.joined:
-            far = own[None, None]
-            scores.append(pair_scores(asking[:, :, None], far, self.score))
-            all_there = graph.hyperedges.reshape(-1)[None, None]
-            masks.append((graph.hyperedges[..., None] & all_there)[None])
+        joined, own, there = graph.layout.joined, source.hyperedges, graph.hyperedges
+        near = graph.layout.parts(source)
+        masks = [mask[None, :, None] for mask in (graph.about, there, there)]
+        if not joined:
+            near.append(own)
+            masks.append(there[None, :, None])
+        scores = [pair_scores(to, one, self.score)[..., None] for one in near]
+        if joined:
+            scores.append(pair_scores(to[:, None], own[None], self.score))
+            masks.append((there[:, None] & there[None, :])[None])
         weights = joint_softmax(scores, masks)
-        read = sum(
-            jnp.moveaxis(part, 0, 2) * one
-            for part, one in zip(weights[: len(near)], near, strict=True)
-        )
-        read = jnp.broadcast_to(read, by_agent).reshape(own.shape)
-        if layout.joined:
-            of_all = weights[-1].reshape(own.shape[1], *2 * own.shape[:1])
-            read += jnp.einsum("hij,jho->iho", of_all, own)
+        read = jnp.zeros_like(own)
+        for part, one in zip(weights[: len(near)], near, strict=True):
+            read += jnp.moveaxis(part, 0, 1) * one
+        if joined:
+            read += jnp.einsum("hij,jho->iho", weights[-1], own)
         return read
 
     def _selves_hear(
@@ -314,6 +307,14 @@ class MohitoCritics(eqx.Module):
     networks: GraphNetwork
     """One for each agent, along a first axis: see `per_agent`."""
     as_released: bool = eqx.field(static=True)
+    reach: WithinReach | None = eqx.field(static=True, default=None)
+    """What the agents of its games may ever be offered, if not everything."""
+
+    def graphs(
+        self, seen: Observation, hyperedges: Float[Array, "batch agent each feat"]
+    ) -> CriticGraph:
+        """The team's of many moments, with hyperedges as the actors make them."""
+        return jax.vmap(partial(critic_graph, reach=self.reach))(seen, hyperedges)
 
     def __call__(
         self, graphs: CriticGraph, actions: Int[Array, "batch agent"]
@@ -339,7 +340,7 @@ class MohitoCritics(eqx.Module):
         if self.as_released:
             read = _read_as_released(graphs, means, actions)
         else:
-            read = chosen(graphs.graph.layout.of_hyperedges(means), actions)
+            read = chosen(_of_hyperedges(graphs, means), actions)
         return jnp.sum(read, axis=1, where=graphs.members)
 
     def expected(
@@ -350,8 +351,14 @@ class MohitoCritics(eqx.Module):
     ) -> Float[Array, " batch"]:
         """The mean of such values, if every agent draws what it does."""
         means = jax.vmap(network)(graphs.graph).mean(axis=2)
-        each = graphs.graph.layout.of_hyperedges(means)
-        return jnp.sum(jnp.sum(chances * each, axis=2), axis=1, where=graphs.members)
+        each = jnp.sum(chances * _of_hyperedges(graphs, means), axis=2)
+        return jnp.sum(each, axis=1, where=graphs.members)
+
+
+def _of_hyperedges(
+    graphs: CriticGraph, means: Float[Array, "b node"]
+) -> Float[Array, "b agent choice"]:
+    return jax.vmap(graphs.graph.layout.of_hyperedges)(means)
 
 
 def _read_as_released(

@@ -129,13 +129,24 @@ def initial_state(rules: Rules) -> WildfireState:
 
 def reachable(rules: Rules, state: WildfireState) -> Bool[Array, "agent task"]:
     """The burning cells each agent can fight: in range, with suppressant left."""
+    reach = rules.reach + equipment_bonus(rules, state.equipment)[:, 2]
+    armed = rules.roster & (state.suppressant > 0)
+    return _in_range(rules, reach) & armed[:, None] & state.burning[None, :]
+
+
+def ever_offered(rules: Rules) -> Bool[Array, "agent task"]:
+    """The cells that each agent may be offered in some state."""
+    reach = rules.reach + rules.equipment_bonus[:, 2].max()
+    near = _in_range(rules, reach) | rules.show_bad_actions
+    return near & rules.roster[:, None] & (rules.size > 0)[None, :]
+
+
+def _in_range(rules: Rules, reach: Float[Array, " agent"]) -> Array:
     # Floats on purpose: max(|a - b|, |c - d|) of integers is miscompiled for NVIDIA's
     # Hopper GPUs (seen with jax 0.11.2 on an H200; `plato verify` finds it).
     offset = jnp.abs(rules.position[:, None, :] - rules.cell[None, :, :])
     distance = jnp.maximum(offset[..., 0], offset[..., 1])
-    reach = rules.reach + equipment_bonus(rules, state.equipment)[:, 2]
-    armed = rules.roster & (state.suppressant > 0)
-    return (distance <= reach[:, None]) & armed[:, None] & state.burning[None, :]
+    return distance <= reach[:, None]
 
 
 def offered(rules: Rules, state: WildfireState) -> Bool[Array, "agent task"]:

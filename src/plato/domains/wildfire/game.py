@@ -41,6 +41,10 @@ class Wildfire(Game[WildfireState, WildfireNoise]):
         return self.rules.roster
 
     @property
+    def within_reach(self) -> Bool[Array, "agent task"]:
+        return dynamics.ever_offered(self.rules)
+
+    @property
     def horizon(self) -> Int[Array, ""]:
         return self.rules.max_steps
 
