@@ -280,7 +280,7 @@ def test_trials_are_tasks_too():
     """Those that are done are there, whatever becomes of the others."""
     import plato
     from plato.tuning.cluster import scores_of_cluster
-    from plato.tuning.spaces import SPACES, Choice
+    from plato.tuning.spaces import SPACES, Choice, defaults
     from plato.tuning.trials import Ears
 
     middle = {
@@ -292,7 +292,7 @@ def test_trials_are_tasks_too():
     ears = Ears(lambda places, share: heard.append((places, share)))
     budget = {"steps": 1200, "seed": 42, "validation": 2, "ears": ears}
     with scores_of_cluster(None) as scores:
-        answers = iter(scores("dicg", setup, trials, **budget))
+        answers = iter(scores(defaults("dicg"), setup, trials, **budget))
         found = dict(next(answers) for _ in range(2))
         with pytest.raises(PlatoError, match=r"1 of 3 trials could not .*nonsense"):
             next(answers)

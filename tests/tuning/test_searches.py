@@ -7,7 +7,7 @@ import pytest
 
 from plato.configuration import read_toml
 from plato.learners.config import METHODS, MethodName, TrainConfig
-from plato.tuning.spaces import SPACES, configuration
+from plato.tuning.spaces import SPACES, configuration, defaults
 from said import RESULTS, prose, text, trainings
 
 SEARCHES = RESULTS / "searches"
@@ -29,7 +29,8 @@ def test_the_best_settings_are_those_of_the_best_trial(method):
     best = max((one for one in done if one["score"]), key=lambda t: float(t["score"]))
     found = {name: float(best[name]) for name in SPACES[method]}
     kept = TrainConfig.from_mapping(read_toml(SEARCHES / method / "best.toml"))
-    expected = configuration(method, kept.setups[0], found, steps=200_000, seed=42)
+    budget = {"steps": 200_000, "seed": 42}
+    expected = configuration(defaults(method), kept.setups[0], found, **budget)
     assert kept.networks == expected.networks
     for name, value in vars(expected.learning).items():
         assert getattr(kept.learning, name) == pytest.approx(value), name

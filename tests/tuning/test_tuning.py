@@ -21,11 +21,12 @@ from plato.domains.setups import load_setup, write_setup
 from plato.errors import PlatoError
 from plato.learners.baseline_configs import DicgLearning
 from plato.learners.config import METHODS, TrainConfig
+from plato.learners.kinds import compiled
 from plato.learners.program import Group
 from plato.policies.baseline_configs import DicgConfig
 from plato.policies.rules import RulePolicy, noop
 from plato.tuning import study, trials
-from plato.tuning.spaces import SPACES, Choice, Range, configuration
+from plato.tuning.spaces import SPACES, Choice, Range, configuration, defaults
 from plato.tuning.study import Plan, Standing, search
 from plato.tuning.trials import Ears, scores, shape
 
@@ -66,7 +67,7 @@ def test_every_trial_has_the_same_budget(method):
     assert isinstance(batches, Choice)
     for batch in batches.sizes:
         found = middle(method) | {"batch": batch}
-        config = configuration(method, SETUP, found, steps=200_000, seed=1)
+        config = configuration(defaults(method), SETUP, found, steps=200_000, seed=1)
         learning: Any = config.learning
         a_round = learning.games * learning.steps
         assert 200_000 - a_round < learning.updates * a_round <= 200_000
@@ -77,7 +78,7 @@ def test_every_trial_has_the_same_budget(method):
         else:
             assert learning.batch == batch
     with pytest.raises(PlatoError, match="ask for more episodes"):
-        configuration(method, SETUP, middle(method), steps=10, seed=1)
+        configuration(defaults(method), SETUP, middle(method), steps=10, seed=1)
 
 
 def test_settings_as_data_are_the_settings():
@@ -100,14 +101,23 @@ def test_settings_as_data_are_the_settings():
             np.testing.assert_allclose(a, b, atol=1e-5)
 
 
-def test_trials_are_trained_and_scored(monkeypatch):
+@pytest.fixture
+def at_once(monkeypatch):
+    """As on a device that does trials of one shape side by side."""
+    monkeypatch.setattr(trials, "side_by_side", lambda: True)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_trials_are_trained_and_scored(monkeypatch, together):
     monkeypatch.setattr(trials, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(trials, "side_by_side", lambda: together)
+    before = compiled.cache_info().misses
     trial = middle("dicg") | {"hidden": 64, "batch": 512, "rate": 1e-3}
     broken = trial | {"rate": 1e38}
     heard = []
     found = dict(
         scores(
-            "dicg",
+            defaults("dicg"),
             load_setup(SETUP),
             [trial, broken],
             **BUDGET,
@@ -117,9 +127,22 @@ def test_trials_are_trained_and_scored(monkeypatch):
     assert found.keys() == {0, 1}
     assert math.isfinite(found[0])
     assert math.isnan(found[1])
-    assert heard == [([0, 1], 0.0), ([0, 1], 0.5), ([0, 1], 1.0)]
+    places = [[0, 1]] if together else [[0], [1]]
+    for own in places:
+        shares = [share for place, share in heard if place == own]
+        assert shares == [0.0, 0.5, 1.0]
+    assert len(heard) == 3 * len(places)
+    # One after the other, or at once: by one program.
+    assert compiled.cache_info().misses - before == 1
 
 
+def test_a_cpu_does_trials_one_by_one(memory):
+    tried, _ = memory(5)
+    assert tell([], 3, trainings=2) == {i: i for i in range(3)}
+    assert sorted(tried) == [[0], [0], [1], [1], [2], [2]]
+
+
+@pytest.mark.usefixtures("at_once")
 def test_a_trial_may_have_several_trainings(monkeypatch):
     """Each trial's are those of its settings with one seed after the other."""
     setup, rates, scored = load_setup(SETUP), (1e-4, 1e-2), []
@@ -130,13 +153,13 @@ def test_a_trial_may_have_several_trainings(monkeypatch):
 
     monkeypatch.setattr(trials, "_score", worth)
     found = [middle("dicg") | {"rate": rate} for rate in rates]
-    assert dict(scores("dicg", setup, found, **BUDGET, trainings=2)) == {
+    assert dict(scores(defaults("dicg"), setup, found, **BUDGET, trainings=2)) == {
         0: (10 + 100) / 2,
         1: (1000 + 10_000) / 2,
     }
     budget = {name: BUDGET[name] for name in ("steps", "seed")}
     for place, one in enumerate(found):
-        config = configuration("dicg", SETUP, one, **budget, trainings=2)
+        config = configuration(defaults("dicg"), SETUP, one, **budget, trainings=2)
         assert [run.seed for run in config.runs] == [3, 4]
         alone = Group(config, {SETUP: setup}, config.runs)
         learner = alone.start()
@@ -178,7 +201,7 @@ def memory(monkeypatch):
 
 def tell(said: list[str], many: int, trainings: int = 1) -> dict[int, float]:
     found = scores(
-        "dicg",
+        defaults("dicg"),
         load_setup(SETUP),
         [middle("dicg")] * many,
         **BUDGET,
@@ -188,6 +211,7 @@ def tell(said: list[str], many: int, trainings: int = 1) -> dict[int, float]:
     return dict(found)
 
 
+@pytest.mark.usefixtures("at_once")
 def test_trials_that_do_not_fit_are_split_as_cells_are(memory):
     tried, said = memory(2)
     assert tell(said, 5) == {i: i for i in range(5)}
@@ -196,6 +220,7 @@ def test_trials_that_do_not_fit_are_split_as_cells_are(memory):
     assert said[0].startswith("5 trainings do not fit into this device's memory; they")
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_trial_of_several_trainings_is_split_as_well(memory):
     tried, said = memory(2)
     assert tell(said, 2, trainings=3) == {0: 0.0, 1: 1.0}
@@ -203,6 +228,7 @@ def test_a_trial_of_several_trainings_is_split_as_well(memory):
     assert said[0].startswith("6 trainings do not fit into this device's memory; they")
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_trial_may_need_the_device_for_itself(memory):
     """What else runs is in its way, and then no more."""
     tried, said = memory(1, beside_others=False)
@@ -211,6 +237,7 @@ def test_a_trial_may_need_the_device_for_itself(memory):
     assert not said
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_trial_that_fits_nowhere_has_no_score(memory):
     tried, said = memory(0)
     found = tell(said, 2)
@@ -232,7 +259,8 @@ def test_who_stops_does_not_wait_for_trials_that_run(monkeypatch):
     monkeypatch.setattr(trials._Programs, "train", train)
     monkeypatch.setattr(trials, "_score", lambda *_: 1.0)
     wider = middle("dicg") | {"hidden": 256}
-    answers: Any = scores("dicg", load_setup(SETUP), [middle("dicg"), wider], **BUDGET)
+    two = [middle("dicg"), wider]
+    answers: Any = scores(defaults("dicg"), load_setup(SETUP), two, **BUDGET)
     assert next(answers) == (0, 1.0)
     leaving = threading.Thread(target=answers.close, daemon=True)
     leaving.start()
@@ -259,7 +287,9 @@ def test_trials_that_differ_in_numbers_alone_share_a_program(method):
     widths: Any = space["hidden"]
     wider = one | {"hidden": widths.sizes[1]}
     one, other, wider = (
-        shape(configuration(method, SETUP, found, steps=10**5, seed=1), numbers)
+        shape(
+            configuration(defaults(method), SETUP, found, steps=10**5, seed=1), numbers
+        )
         for found in (one, other, wider)
     )
     assert one == other
@@ -280,7 +310,7 @@ def asked(monkeypatch):
     """Studies alone: what is asked, with a score that is best for small rates."""
     trials: list[dict[str, float]] = []
 
-    def score(method, setup, found, **budget):
+    def score(base, setup, found, **budget):
         assert (budget["steps"], budget["validation"]) == (2000 * 100, 15)
         trials.extend(found)
         budget["ears"].trains(range(len(found)), 0.25)
@@ -314,13 +344,35 @@ def test_a_search_goes_on_and_asks_nothing_twice(asked, tmp_path):
         assert one["hidden"] in (64, 128, 256)
 
 
+def test_a_search_goes_on_with_what_it_was_begun_with(tmp_path, monkeypatch):
+    """Whatever the defaults are by then."""
+    bases = []
+
+    def score(base, setup, found, **budget):
+        bases.append(base)
+        return [(place, 1.0) for place in range(len(found))]
+
+    monkeypatch.setattr(study, "scores", score)
+    search(Plan(method="mohito"), tmp_path, 1)
+    first = defaults("mohito")
+    learning: Any = first.learning
+    changed = replace(learning, gradients=learning.gradients + 1)
+    monkeypatch.setattr(study, "defaults", lambda _: replace(first, learning=changed))
+    search(Plan(method="mohito"), tmp_path, 2)
+    search(Plan(method="mohito"), tmp_path / "new", 1)
+    assert [base.learning for base in bases] == [learning, learning, changed]
+    for folder, own in (tmp_path, learning), (tmp_path / "new", changed):
+        best: Any = TrainConfig.from_mapping(read_toml(folder / "best.toml"))
+        assert best.learning.gradients == own.gradients
+
+
 def test_trials_that_were_killed_are_run_again(asked, tmp_path, monkeypatch):
     plan = Plan(method="dicg")
 
     class Killed(BaseException):
         pass
 
-    def die(method, setup, found, **budget):
+    def die(base, setup, found, **budget):
         asked.extend(found)
         raise Killed
 
@@ -339,7 +391,7 @@ def test_trials_that_are_done_stay_done_when_others_fail(asked, tmp_path):
     """A batch of three, of which the cluster does one."""
     plan, lost = Plan(method="dicg"), []
 
-    def fail(method, setup, found, **budget):
+    def fail(base, setup, found, **budget):
         lost.extend(found[:1] + found[2:])
         yield 1, -7.0
         raise PlatoError("2 of 3 trials could not be done")

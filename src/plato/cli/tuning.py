@@ -38,7 +38,7 @@ class Tune:
     trainings: int = 1
     """Trainings of a trial, each with another seed; its score is their mean."""
     together: int = 8
-    """Trials proposed at once; those of one shape are trained side by side."""
+    """Trials proposed at once; on a GPU those of one shape are one program."""
     seed: int = 42
     """Of the search, and of the first training of every trial."""
     out: Path | None = None

@@ -122,12 +122,12 @@ class MohitoLearning(Budget):
     """Steps of each game between two updates."""
     updates: int = 5000
     """Rounds of playing and learning."""
-    gradients: int = 8
-    """Gradient steps in a round: one for 30 steps played."""
+    gradients: int = 4
+    """Gradient steps in a round: one for 60 steps played."""
     batch: int = 16
     """Transitions in a gradient step."""
     memory: int = 60_000
-    """Transitions to remember: of 2,000 gradient steps."""
+    """Transitions to remember: for 1,000 gradient steps."""
     warm_up: int = 6000
     """Steps to play before anything is learned."""
     gamma: float = 0.99

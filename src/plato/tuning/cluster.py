@@ -6,6 +6,7 @@ from typing import Any
 
 from plato.cluster import PATIENCE, connected, first_line, task
 from plato.errors import PlatoError
+from plato.learners.config import TrainSettings
 from plato.tuning.study import Run
 from plato.tuning.trials import Ears, Found, scores
 
@@ -20,7 +21,7 @@ def scores_of_cluster(address: str | None, gpus: float = 0.0) -> Iterator[Run]:
         score = task(ray, score_elsewhere, gpus)
 
         def run(
-            method: str,
+            base: TrainSettings,
             setup: Any,
             trials: Sequence[Found],
             *,
@@ -28,7 +29,7 @@ def scores_of_cluster(address: str | None, gpus: float = 0.0) -> Iterator[Run]:
             **settings: Any,
         ) -> Iterator[tuple[int, float]]:
             running = {
-                score.remote(method, setup, found, **settings): i
+                score.remote(base, setup, found, **settings): i
                 for i, found in enumerate(trials)
             }
             ears.trains(list(running.values()), 0.0)
@@ -63,10 +64,10 @@ def _as_they_come(
 
 
 def score_elsewhere(
-    method: Any, setup: Any, found: Found, **settings: Any
+    base: Any, setup: Any, found: Found, **settings: Any
 ) -> tuple[float, list[str]]:
     """The task: a trial's score, and what there is to say of it."""
     said: list[str] = []
     ears = Ears(says=said.append)
-    ((_, score),) = scores(method, setup, [found], **settings, ears=ears)
+    ((_, score),) = scores(base, setup, [found], **settings, ears=ears)
     return score, said

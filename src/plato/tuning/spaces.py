@@ -12,7 +12,13 @@ from typing import Any
 
 from plato.errors import PlatoError
 from plato.learners.baseline_configs import DicgLearning
-from plato.learners.config import METHODS, MappoConfig, MethodName, TrainConfig
+from plato.learners.config import (
+    METHODS,
+    MappoConfig,
+    MethodName,
+    TrainConfig,
+    TrainSettings,
+)
 
 
 @dataclass(frozen=True)
@@ -78,8 +84,14 @@ STEPS = 64
 """Of a game between two updates of PLATO: all its batch sizes are multiples."""
 
 
+def defaults(method: MethodName) -> TrainSettings:
+    """What trials of a method have in common, but for what is searched."""
+    halves = METHODS[method]
+    return TrainSettings(networks=halves.networks(), learning=halves.learning())
+
+
 def configuration(
-    method: MethodName,
+    base: TrainSettings,
     setup: str,
     found: Mapping[str, float],
     *,
@@ -88,10 +100,9 @@ def configuration(
     trainings: int = 1,
 ) -> TrainConfig:
     """The trainings that a trial stands for: its settings, and a budget of steps."""
-    halves = METHODS[method]
-    networks, learning = halves.networks(), halves.learning()
+    learning = base.learning
     values: dict[str, Any] = dict(found)
-    networks = replace(networks, hidden=int(values.pop("hidden")))
+    networks = replace(base.networks, hidden=int(values.pop("hidden")))
     batch = int(values.pop("batch"))
     if isinstance(learning, MappoConfig):
         values |= {"games": batch // STEPS, "steps": STEPS, "minibatches": 4}
@@ -105,7 +116,7 @@ def configuration(
     updates = steps // (learning.games * learning.steps)
     if updates < 1:
         raise PlatoError(
-            f"{steps} steps are less than one update of {method} "
+            f"{steps} steps are less than one update of {base.method} "
             f"({learning.games} games × {learning.steps}); ask for more episodes."
         )
     return TrainConfig(

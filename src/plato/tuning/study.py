@@ -23,8 +23,8 @@ from plato.configuration import to_toml, whole_number
 from plato.domains.setups import Setup, load_setup
 from plato.errors import PlatoError
 from plato.files import held, writable, write_text
-from plato.learners.config import MethodName, TrainConfig
-from plato.tuning.spaces import SPACES, Choice, configuration
+from plato.learners.config import MethodName, TrainConfig, TrainSettings
+from plato.tuning.spaces import SPACES, Choice, configuration, defaults
 from plato.tuning.trials import Ears, scores
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ Run: TypeAlias = Callable[..., Iterable[tuple[int, float]]]
 """What does trials, as `scores` does."""
 GAME = "game"
 """Where a study keeps the digest of its setup."""
+SETTINGS = "settings"
+"""Where it keeps what all of its trials have in common: defaults may change."""
 CUT = "cut"
 """Where a study keeps the numbers of trials that were killed."""
 
@@ -96,10 +98,11 @@ def search(
     optuna = _optuna()
     setup = load_setup(plan.setup)
     steps = plan.episodes * int(setup.game().horizon)
-    _refuse_what_cannot_be_tried(plan, steps)
+    _refuse_what_cannot_be_tried(defaults(plan.method), plan, steps)
     writable(folder / "study.journal")
     with held(folder, "searched"):
         study = _open(optuna, plan, setup, folder)
+        base = _in_common(plan, study)
         standing = _standing(study, [])
         report(standing)
         while (done := len(_finished(study))) < trials:
@@ -114,7 +117,7 @@ def search(
             ]
             batch = _Batch([trial.number for trial in asked], standing, report)
             answers = (run or scores)(
-                plan.method,
+                base,
                 setup,
                 [trial.params for trial in asked],
                 steps=steps,
@@ -128,7 +131,7 @@ def search(
                 state = optuna.trial.TrialState.FAIL if failed else None
                 study.tell(asked[place], None if failed else answer, state=state)
                 standing = _standing(study, [answer])
-                _write(plan, folder, study, steps)
+                _write(plan, base, folder, study, steps)
                 batch.ended(place, standing)
     return standing
 
@@ -165,13 +168,13 @@ class _Batch:
         self.report(replace(standing, running=running, share=share))
 
 
-def _refuse_what_cannot_be_tried(plan: Plan, steps: int) -> None:
+def _refuse_what_cannot_be_tried(base: TrainSettings, plan: Plan, steps: int) -> None:
     """Before anything is written: a budget that some trial could not be done with."""
     space = SPACES[plan.method].items()
     sizes = [of.sizes if isinstance(of, Choice) else (of.low,) for _, of in space]
     for values in itertools.product(*sizes):
         found = dict(zip(SPACES[plan.method], values, strict=True))
-        configuration(plan.method, plan.setup, found, steps=steps, seed=plan.seed)
+        configuration(base, plan.setup, found, steps=steps, seed=plan.seed)
 
 
 def _optuna() -> Any:
@@ -247,12 +250,25 @@ def _standing(study: "optuna.Study", last: list[float]) -> Standing:
     return Standing(len(finished), best, found, last)
 
 
-def _write(plan: Plan, folder: Path, study: "optuna.Study", steps: int) -> None:
+def _in_common(plan: Plan, study: "optuna.Study") -> TrainSettings:
+    """What trials have beside what is searched: that of the first one, to the last."""
+    kept = study.user_attrs.get(SETTINGS)
+    if kept is None:
+        # So does a study that was begun by an older version, from now on.
+        base = TrainConfig(setups=(plan.setup,), **vars(defaults(plan.method)))
+        study.set_user_attr(SETTINGS, base.to_mapping())
+        return base
+    return TrainConfig.from_mapping(kept)
+
+
+def _write(
+    plan: Plan, base: TrainSettings, folder: Path, study: "optuna.Study", steps: int
+) -> None:
     """The files beside the journal, anew."""
     standing = _standing(study, [])
     if standing.found:
         config = configuration(
-            plan.method, plan.setup, standing.found, steps=steps, seed=plan.seed
+            base, plan.setup, standing.found, steps=steps, seed=plan.seed
         )
         # Trials keep their last policy alone: nobody chooses among others.
         config = replace(config, checkpoints=TrainConfig.checkpoints)

@@ -1,6 +1,8 @@
-"""Trials: short trainings, side by side in one program where their shapes agree.
+"""Trials: short trainings that share a compiled program where their shapes agree.
 
 A trial is one training, or several that differ in their seeds: its score is their mean.
+On an accelerator, trainings of one shape are done side by side; a CPU does them one by
+one, in as many threads as it has cores, as more of them would not fit into its caches.
 """
 
 import os
@@ -19,7 +21,7 @@ from plato.domains.setups import Setup
 from plato.evaluation.evaluate import evaluate
 from plato.evaluation.named import acting
 from plato.evaluation.protocols import VALIDATION
-from plato.learners.config import MethodName, RunName, TrainConfig
+from plato.learners.config import RunName, TrainConfig, TrainSettings
 from plato.learners.device_memory import fits, in_two
 from plato.learners.program import Group
 from plato.policies.policy import Policy
@@ -55,7 +57,7 @@ NOBODY = Ears()
 
 
 def scores(
-    method: MethodName,
+    base: TrainSettings,
     setup: Setup,
     trials: Sequence[Found],
     *,
@@ -68,22 +70,34 @@ def scores(
     """The place of each trial and its mean validation return, as they come to be known;
     NaN where one of its trainings broke down."""
     budget = {"steps": steps, "seed": seed, "trainings": trainings}
-    configs = [configuration(method, setup.name, found, **budget) for found in trials]
-    numbers = [name for name, of in SPACES[method].items() if isinstance(of, Range)]
+    configs = [configuration(base, setup.name, found, **budget) for found in trials]
+    space = SPACES[base.method].items()
+    numbers = [name for name, of in space if isinstance(of, Range)]
+    alike: dict[Hashable, TrainConfig] = {}
     together: dict[Hashable, Members] = {}
     for i, config in enumerate(configs):
+        form = shape(config, numbers)
+        configs[i] = alike.setdefault(form, config)
         # Other seeds for each trial would be luck that the search mistakes for merit.
         own = [Training(i, run) for run in config.runs]
-        together.setdefault(shape(config, numbers), []).extend(own)
+        together.setdefault(form, []).extend(own)
+    groups = list(together.values())
+    if not side_by_side():
+        groups = [[training] for members in groups for training in members]
     programs = _Programs(setup, trials, configs, numbers, ears)
     known: dict[int, list[float]] = {i: [] for i in range(len(trials))}
-    for members, policies in programs.all(list(together.values())):
+    for members, policies in programs.all(groups):
         for training, policy in zip(members, policies, strict=True):
             own = known[training.trial]
             lost = policy is None
             own.append(float("nan") if lost else _score(policy, setup, validation))
             if len(own) == trainings:
                 yield training.trial, sum(own) / trainings
+
+
+def side_by_side() -> bool:
+    """Whether this device is the faster the more trainings it does at once."""
+    return jax.default_backend() != "cpu"
 
 
 def shape(config: TrainConfig, numbers: Sequence[str]) -> Hashable:
@@ -103,6 +117,7 @@ class _Programs:
     setup: Setup
     trials: Sequence[Found]
     configs: Sequence[TrainConfig]
+    """Of each trial, but for its numbers: the same one for all of a shape."""
     numbers: Sequence[str]
     """The settings that a program has as data."""
     ears: Ears
