@@ -42,7 +42,9 @@ class CriticsChoice(Policy[None]):
 
     def choices(self, key, seen: Observation):
         """What the actors do, and what their critics would have each of them do."""
-        actors, critics = self.networks.actors, self.networks.critics
+        actors = self.networks.actors
+        # A group of games has room for the largest, and these may be of a smaller one.
+        critics = replace(self.networks.critics, reach=None)
         moment = jax.tree.map(lambda leaf: leaf[None], seen)
         hyperedges = made_by(actors, moment)
         team = critics.graphs(moment, hyperedges)

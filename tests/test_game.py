@@ -94,6 +94,7 @@ def test_what_is_said_to_be_within_reach_is_held_against_the_options():
     for said, words in [
         (nowhere, "an option points at a task that is not within_reach of its agent"),
         (nowhere[0], r"within_reach has the shape \(4,\), not \(2, 4\)"),
+        (nowhere + 1.0, "within_reach is made of float32, not of bool"),
     ]:
         with pytest.raises(PlatoError, match=words):
             check_game(NearParcels(jnp.asarray(0.3), jnp.asarray(7), said), steps=10)

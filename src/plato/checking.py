@@ -47,8 +47,11 @@ def _check_forms(game: Game[Any, Any], key: Any) -> Iterator[str]:
         ("roster", (agents,)),
         ("within_reach", (agents, game.capacity.tasks)),
     ):
-        if jnp.shape(getattr(game, name)) != shape:
-            yield f"{name} has the shape {jnp.shape(getattr(game, name))}, not {shape}."
+        found = jnp.asarray(getattr(game, name))
+        if found.shape != shape:
+            yield f"{name} has the shape {found.shape}, not {shape}."
+        if found.dtype != bool:
+            yield f"{name} is made of {found.dtype}, not of bool."
     state, first = jax.eval_shape(game.reset, key)
     following, seen, outcome = jax.eval_shape(game.step, key, state, nobody)
     yield from _observation_forms(game, first, "reset")

@@ -470,6 +470,23 @@ def test_what_is_never_within_reach_needs_no_room(as_released):
         assert np.abs(found[1]).max() > 1e-3
 
 
+def test_what_is_offered_beyond_the_reach_is_worth_no_number():
+    stacked = jax.tree.map(lambda *x: jnp.stack(x), *MOMENTS)
+    made = jax.vmap(drawn_actors().hyperedges)(stacked)
+    everything = critics(False)
+    wrong = MohitoCritics(everything.networks, False, ((True, False, False),) * 2)
+    values = wrong(wrong.graphs(stacked, made), ACTIONS)
+    offered = np.asarray(stacked.options.any(axis=3))
+    beyond = np.count_nonzero(offered & [False, True, True], axis=(1, 2)) > 0
+    assert 0 < np.count_nonzero(beyond) < beyond.size
+    np.testing.assert_array_equal(np.isnan(values), np.repeat(beyond[:, None], 2, 1))
+    other = MohitoCritics(everything.networks, False, ((True, False, False),) * 3)
+    with pytest.raises(
+        PlatoError, match=r"within reach is of \(3, 3\) agents and tasks"
+    ):
+        other.graphs(stacked, made)
+
+
 def test_rows_are_taken_with_the_gradient_of_taking_them():
     rows = jax.random.normal(jax.random.key(0), (4, 2, 3))
     which = np.array([3, 0, 3, 1, 3])

@@ -19,16 +19,16 @@ from plato.cli import live, tuning
 from plato.configuration import read_toml
 from plato.domains.setups import load_setup, write_setup
 from plato.errors import PlatoError
+from plato.learners import kinds
 from plato.learners.baseline_configs import DicgLearning
-from plato.learners.config import METHODS, TrainConfig
-from plato.learners.kinds import compiled
+from plato.learners.config import METHODS, RunName, TrainConfig
 from plato.learners.program import Group
 from plato.policies.baseline_configs import DicgConfig
 from plato.policies.rules import RulePolicy, noop
 from plato.tuning import study, trials
 from plato.tuning.spaces import SPACES, Choice, Range, configuration, defaults
 from plato.tuning.study import Plan, Standing, search
-from plato.tuning.trials import Ears, scores, shape
+from plato.tuning.trials import Ears, Training, scores, shape
 
 SETUP = "wildfire-2x3-S3"
 BUDGET: dict[str, Any] = {"steps": 6 * 100 * 2, "seed": 3, "validation": 4}
@@ -111,7 +111,7 @@ def at_once(monkeypatch):
 def test_trials_are_trained_and_scored(monkeypatch, together):
     monkeypatch.setattr(trials, "REPORT_SECONDS", 0.0)
     monkeypatch.setattr(trials, "side_by_side", lambda: together)
-    before = compiled.cache_info().misses
+    before = kinds._programs.cache_info().misses
     trial = middle("dicg") | {"hidden": 64, "batch": 512, "rate": 1e-3}
     broken = trial | {"rate": 1e38}
     heard = []
@@ -133,7 +133,7 @@ def test_trials_are_trained_and_scored(monkeypatch, together):
         assert shares == [0.0, 0.5, 1.0]
     assert len(heard) == 3 * len(places)
     # One after the other, or at once: by one program.
-    assert compiled.cache_info().misses - before == 1
+    assert kinds._programs.cache_info().misses - before == 1
 
 
 def test_a_cpu_does_trials_one_by_one(memory):
@@ -281,19 +281,27 @@ def test_other_errors_of_trials_are_not_a_lack_of_memory(monkeypatch):
 
 @pytest.mark.parametrize("method", SPACES)
 def test_trials_that_differ_in_numbers_alone_share_a_program(method):
-    one, space = middle(method), SPACES[method]
+    one, space, base = middle(method), SPACES[method], defaults(method)
     highest = {k: of.high for k, of in space.items() if isinstance(of, Range)}
     numbers, other = list(highest), one | highest
     widths: Any = space["hidden"]
     wider = one | {"hidden": widths.sizes[1]}
     one, other, wider = (
-        shape(
-            configuration(defaults(method), SETUP, found, steps=10**5, seed=1), numbers
-        )
+        shape(configuration(base, SETUP, found, steps=10**5, seed=1), base, numbers)
         for found in (one, other, wider)
     )
     assert one == other
     assert one != wider
+
+
+def test_how_far_a_trial_of_several_trainings_is():
+    heard = []
+    ears = Ears(lambda places, share: heard.append((places, share)))
+    told = trials._Told([2, 2, 1], ears)
+    runs = [RunName((SETUP,), seed) for seed in (1, 2)]
+    told.trains([Training(0, runs[0]), Training(1, runs[0])], 0.5)
+    told.trains([Training(0, runs[1]), Training(2, runs[0])], 1.0)
+    assert heard == [([0, 1], 0.25), ([0], 0.75), ([2], 1.0)]
 
 
 def test_a_search_that_cannot_be_done_leaves_nothing(tmp_path):
@@ -364,6 +372,20 @@ def test_a_search_goes_on_with_what_it_was_begun_with(tmp_path, monkeypatch):
     for folder, own in (tmp_path, learning), (tmp_path / "new", changed):
         best: Any = TrainConfig.from_mapping(read_toml(folder / "best.toml"))
         assert best.learning.gradients == own.gradients
+
+
+def test_a_search_that_is_there_is_checked_by_what_it_was_begun_with(
+    asked, tmp_path, monkeypatch
+):
+    search(Plan(method="dicg"), tmp_path, 1)
+    first = defaults("dicg")
+    learning: Any = first.learning
+    longer = replace(first, learning=replace(learning, steps=10**6))
+    monkeypatch.setattr(study, "defaults", lambda _: longer)
+    assert search(Plan(method="dicg"), tmp_path, 2).done == len(asked) == 2
+    with pytest.raises(PlatoError, match="are less than one update of dicg"):
+        search(Plan(method="dicg"), tmp_path / "new", 2)
+    assert not (tmp_path / "new").exists()
 
 
 def test_trials_that_were_killed_are_run_again(asked, tmp_path, monkeypatch):

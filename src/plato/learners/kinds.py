@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from threading import Lock
 from typing import Any
 
 import equinox as eqx
@@ -62,13 +63,22 @@ class Kind:
         )
 
 
-@lru_cache(maxsize=KINDS)
 def compiled(kind: Kind) -> tuple[Any, Any, Any]:
     """How a run begins, the next update of all runs, and how they go on when some of
     their games have other maps.
 
-    A training that is resumed or repeated in the same process finds them compiled.
+    A training that is resumed or repeated in the same process finds them compiled, and
+    threads that ask at the same time are given the same ones.
     """
+    with _asking:
+        return _programs(kind)
+
+
+_asking = Lock()
+
+
+@lru_cache(maxsize=KINDS)
+def _programs(kind: Kind) -> tuple[Any, Any, Any]:
 
     def of_all(function: Callable[..., Any]) -> Callable[..., Any]:
         own = partial(function, kind)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from plato.domains.setups import Rows, Setup
 from plato.domains.wildfire.maps import MORE_FIRES, SCATTERED
@@ -254,9 +254,16 @@ def _reach(games: Game[Any, Any], config: TrainConfig) -> WithinReach | None:
     """
     if not isinstance(config.networks, MohitoConfig) or config.new_maps:
         return None
-    of_all = jax.jit(jax.vmap(jax.vmap(lambda game: game.within_reach)))
-    agents: list[list[bool]] = np.any(of_all(games), axis=(0, 1)).tolist()
+    agents: list[list[bool]] = np.any(_reaches(games), axis=(0, 1)).tolist()
     return tuple(tuple(tasks) for tasks in agents)
+
+
+@jax.jit
+@jax.vmap
+@jax.vmap
+def _reaches(game: Game[Any, Any]) -> Bool[Array, "agent task"]:
+    """Of every game of every run."""
+    return game.within_reach
 
 
 MOST_PADDING = 2

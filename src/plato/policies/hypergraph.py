@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from plato.errors import PlatoError
 from plato.game import NOOP, Observation, WithinReach
 
 SELF, OTHER, TASK, VERB, HYPEREDGE = 1.0, 2.0, 3.0, 4.0, 5.0
@@ -59,7 +60,12 @@ class Layout(NamedTuple):
         """That of the critics' graph, if so much is within reach; else everything."""
         agents, tasks, actions = seen.options.shape[-3:]
         near = np.ones((agents, tasks), bool) if reach is None else np.asarray(reach)
-        offers = np.repeat(near.reshape(agents, tasks), actions, axis=1)
+        if near.shape != (agents, tasks):
+            raise PlatoError(
+                f"What is within reach is of {near.shape} agents and tasks, and these "
+                f"games have rows for {(agents, tasks)}."
+            )
+        offers = np.repeat(near, actions, axis=1)
         offers = np.pad(offers, ((0, 0), (0, 1)), constant_values=True)
         places = tuple(np.flatnonzero(offers).tolist())
         return cls(agents, tasks, actions, 0, joined=True, places=places)
@@ -68,6 +74,13 @@ class Layout(NamedTuple):
     def each(self) -> int:
         """Hyperedges of an agent, room or none."""
         return self.number_of_tasks * self.actions + 1
+
+    @property
+    def room(self) -> Bool[np.ndarray, "agent each"]:
+        """For which hyperedges there is some."""
+        room = np.zeros(self.agents * self.each, bool)
+        room[list(self.places)] = True
+        return room.reshape(self.agents, self.each)
 
     @property
     def hyperedges(self) -> slice:
@@ -292,10 +305,16 @@ def critic_graph(
     together = members[:, None] & members[None, :]
     hear = jnp.concatenate([together, copies.out_of_reach(seen.options)], axis=1)
 
+    # What is offered and has no room would be worth nothing: no numbers, rather than
+    # wrong ones.
+    lost = jnp.any(copies.hyperedges & ~layout.room)
+    blank = jnp.where(lost, jnp.nan, 0.0)
+    there = (count > 0) & ~lost
+
     others = jnp.sum(_others(seen), axis=1) * members
     return CriticGraph(
         graph=Graph(
-            nodes=jnp.where((count > 0)[:, None], jnp.concatenate(nodes), 0.0),
+            nodes=jnp.where(there[:, None], jnp.concatenate(nodes), blank),
             copies=count.astype(jnp.float32),
             hyperedges=offered,
             about=layout.with_room(copies.about(layout)),

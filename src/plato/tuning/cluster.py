@@ -69,5 +69,6 @@ def score_elsewhere(
     """The task: a trial's score, and what there is to say of it."""
     said: list[str] = []
     ears = Ears(says=said.append)
-    ((_, score),) = scores(base, setup, [found], **settings, ears=ears)
+    # What it may use beside its own core belongs to other tasks.
+    ((_, score),) = scores(base, setup, [found], **settings, ears=ears, threads=1)
     return score, said

@@ -98,11 +98,14 @@ def search(
     optuna = _optuna()
     setup = load_setup(plan.setup)
     steps = plan.episodes * int(setup.game().horizon)
-    _refuse_what_cannot_be_tried(defaults(plan.method), plan, steps)
-    writable(folder / "study.journal")
+    journal = folder / "study.journal"
+    if not journal.exists():
+        _refuse_what_cannot_be_tried(defaults(plan.method), plan, steps)
+    writable(journal)
     with held(folder, "searched"):
         study = _open(optuna, plan, setup, folder)
         base = _in_common(plan, study)
+        _refuse_what_cannot_be_tried(base, plan, steps)
         standing = _standing(study, [])
         report(standing)
         while (done := len(_finished(study))) < trials:
@@ -169,7 +172,7 @@ class _Batch:
 
 
 def _refuse_what_cannot_be_tried(base: TrainSettings, plan: Plan, steps: int) -> None:
-    """Before anything is written: a budget that some trial could not be done with."""
+    """A budget that some trial could not be done with."""
     space = SPACES[plan.method].items()
     sizes = [of.sizes if isinstance(of, Choice) else (of.low,) for _, of in space]
     for values in itertools.product(*sizes):
@@ -256,9 +259,10 @@ def _in_common(plan: Plan, study: "optuna.Study") -> TrainSettings:
     if kept is None:
         # So does a study that was begun by an older version, from now on.
         base = TrainConfig(setups=(plan.setup,), **vars(defaults(plan.method)))
-        study.set_user_attr(SETTINGS, base.to_mapping())
-        return base
-    return TrainConfig.from_mapping(kept)
+        known = base.to_mapping()
+        kept = {name: known[name] for name in ("method", "networks", "learning")}
+        study.set_user_attr(SETTINGS, kept)
+    return TrainConfig.from_mapping({**kept, "setups": [plan.setup]})
 
 
 def _write(

@@ -8,9 +8,9 @@ one, in as many threads as it has cores, as more of them would not fit into its 
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -66,25 +66,26 @@ def scores(
     validation: int,
     trainings: int = 1,
     ears: Ears = NOBODY,
+    threads: int | None = None,
 ) -> Iterator[tuple[int, float]]:
     """The place of each trial and its mean validation return, as they come to be known;
-    NaN where one of its trainings broke down."""
+    NaN where one of its trainings broke down. In so many threads; else one to a core.
+    """
     budget = {"steps": steps, "seed": seed, "trainings": trainings}
     configs = [configuration(base, setup.name, found, **budget) for found in trials]
     space = SPACES[base.method].items()
     numbers = [name for name, of in space if isinstance(of, Range)]
-    alike: dict[Hashable, TrainConfig] = {}
-    together: dict[Hashable, Members] = {}
-    for i, config in enumerate(configs):
-        form = shape(config, numbers)
-        configs[i] = alike.setdefault(form, config)
+    shapes = [shape(config, base, numbers) for config in configs]
+    together: dict[TrainConfig, Members] = {}
+    for i, (config, form) in enumerate(zip(configs, shapes, strict=True)):
         # Other seeds for each trial would be luck that the search mistakes for merit.
         own = [Training(i, run) for run in config.runs]
         together.setdefault(form, []).extend(own)
     groups = list(together.values())
     if not side_by_side():
         groups = [[training] for members in groups for training in members]
-    programs = _Programs(setup, trials, configs, numbers, ears)
+    told = _Told([config.seeds for config in configs], ears)
+    programs = _Programs(setup, trials, shapes, numbers, told, threads or cores())
     known: dict[int, list[float]] = {i: [] for i in range(len(trials))}
     for members, policies in programs.all(groups):
         for training, policy in zip(members, policies, strict=True):
@@ -100,10 +101,40 @@ def side_by_side() -> bool:
     return jax.default_backend() != "cpu"
 
 
-def shape(config: TrainConfig, numbers: Sequence[str]) -> Hashable:
-    """What of a configuration programs cannot have as data."""
-    learning = vars(config.learning).items()
-    return config.networks, tuple((k, v) for k, v in learning if k not in numbers)
+def cores() -> int:
+    """As many as this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def shape(
+    config: TrainConfig, base: TrainSettings, numbers: Sequence[str]
+) -> TrainConfig:
+    """What of a trial's settings its program is compiled for: the numbers are the
+    base's, whatever its own, which the program is given as data."""
+    usual = {name: getattr(base.learning, name) for name in numbers}
+    return replace(config, learning=replace(config.learning, **usual))
+
+
+class _Told:
+    """How far trials are, of which each may be several trainings."""
+
+    def __init__(self, trainings: Sequence[int], ears: Ears) -> None:
+        self.trainings, self.ears = trainings, ears
+        self.shares: list[dict[RunName, float]] = [{} for _ in trainings]
+        self.lock = threading.Lock()
+
+    def trains(self, members: Members, share: float) -> None:
+        with self.lock:
+            for one in members:
+                self.shares[one.trial][one.run] = share
+            places: dict[float, list[int]] = {}
+            for place in dict.fromkeys(one.trial for one in members):
+                done = sum(self.shares[place].values()) / self.trainings[place]
+                places.setdefault(done, []).append(place)
+        for done, own in places.items():
+            self.ears.trains(own, done)
 
 
 Trained: TypeAlias = tuple[Members, Sequence[Policy[Any] | None]]
@@ -116,19 +147,20 @@ class _Programs:
 
     setup: Setup
     trials: Sequence[Found]
-    configs: Sequence[TrainConfig]
-    """Of each trial, but for its numbers: the same one for all of a shape."""
+    shapes: Sequence[TrainConfig]
+    """What the program of each trial is compiled for."""
     numbers: Sequence[str]
     """The settings that a program has as data."""
-    ears: Ears
+    told: _Told
+    threads: int
     over: threading.Event = field(default_factory=threading.Event)
     """Set when nobody waits for them any more."""
 
     def all(self, groups: Sequence[Members]) -> Iterator[Trained]:
         """Trainings group by group, those that are done first first."""
         too_large: list[Members] = []
-        # Programs of different shapes are compiled and run side by side, one to a core.
-        pool = ThreadPoolExecutor(os.cpu_count())
+        # Programs are compiled and run side by side, one to a core.
+        pool = ThreadPoolExecutor(self.threads)
         running = {pool.submit(self.attempt, members): members for members in groups}
         try:
             for future in as_completed(running):
@@ -158,7 +190,7 @@ class _Programs:
             else:
                 settings = self.trials[members[0].trial].items()
                 found = ", ".join(f"{k} {v:.3g}" for k, v in settings)
-                self.ears.says(
+                self.told.ears.says(
                     f"The trial with {found} does not fit into this device's memory; "
                     f"it counts as one without a score."
                 )
@@ -167,7 +199,7 @@ class _Programs:
     def halves(self, members: Members) -> list[Members]:
         if len(members) == 1:
             return [members]
-        self.ears.says(in_two(len(members)))
+        self.told.ears.says(in_two(len(members)))
         middle = len(members) // 2
         return [members[:middle], members[middle:]]
 
@@ -177,15 +209,14 @@ class _Programs:
         return found if fits(lambda: found.extend(self.train(members))) else None
 
     def train(self, members: Members) -> list[Policy[Any]]:
-        config = self.configs[members[0].trial]
+        config = self.shapes[members[0].trial]
         columns = {
             name: jnp.asarray([self.trials[one.trial][name] for one in members])
             for name in self.numbers
         }
         runs = [one.run for one in members]
         group = Group(config, {self.setup.name: self.setup}, runs, columns)
-        places = list(dict.fromkeys(one.trial for one in members))
-        self.ears.trains(places, 0.0)
+        self.told.trains(members, 0.0)
         learner, updates = group.start(), config.learning.updates
         reported = time.monotonic()
         for update in range(1, updates + 1):
@@ -195,7 +226,7 @@ class _Programs:
             if time.monotonic() - reported > REPORT_SECONDS:
                 # Updates are begun long before they are done.
                 jax.block_until_ready(metrics)
-                self.ears.trains(places, update / updates)
+                self.told.trains(members, update / updates)
                 reported = time.monotonic()
         return group.policies(learner)
 
