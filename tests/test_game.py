@@ -18,7 +18,10 @@ from plato.domains.setups import Setup, load_setup
 from plato.domains.wildfire.game import Wildfire
 from plato.errors import PlatoError
 from plato.game import ReplayedNoise, stack, step_and_reset
+from plato.learners.baseline_configs import MohitoLearning
+from plato.learners.config import TrainConfig
 from plato.learners.program import Program
+from plato.policies.mohito_config import MohitoConfig
 from small_runs import SMALL
 
 
@@ -98,6 +101,14 @@ def test_what_is_said_to_be_within_reach_is_held_against_the_options():
     ]:
         with pytest.raises(PlatoError, match=words):
             check_game(NearParcels(jnp.asarray(0.3), jnp.asarray(7), said), steps=10)
+    game = NearParcels(jnp.asarray(0.3), jnp.asarray(7), nowhere[0])
+    mohito = TrainConfig(
+        setups=("mine",),
+        networks=MohitoConfig(hidden=3, layers=2),
+        learning=MohitoLearning(games=1, steps=4, memory=8, warm_up=4, batch=2),
+    )
+    with pytest.raises(PlatoError, match=r"within_reach of this game has the shape"):
+        Program(mohito, {"mine": Setup("mine", game)})
     side = jnp.arange(4)[None, :] // 2 == jnp.arange(2)[:, None]
     check_game(NearParcels(jnp.asarray(0.3), jnp.asarray(7), side), steps=10)
 

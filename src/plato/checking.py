@@ -47,7 +47,7 @@ def _check_forms(game: Game[Any, Any], key: Any) -> Iterator[str]:
         ("roster", (agents,)),
         ("within_reach", (agents, game.capacity.tasks)),
     ):
-        found = jnp.asarray(getattr(game, name))
+        found = jax.eval_shape(lambda game, name=name: getattr(game, name), game)
         if found.shape != shape:
             yield f"{name} has the shape {found.shape}, not {shape}."
         if found.dtype != bool:

@@ -123,8 +123,8 @@ class Game(eqx.Module, Generic[State, Noise]):
     @property
     def within_reach(self) -> Bool[Array, "agent task"]:
         """On which tasks each agent may ever have options: any, unless a domain knows
-        better. Some learning is faster for what need not be thought of, and comes to no
-        numbers where options are beyond it."""
+        better. MOHITO's critics leave the others out, and are NaN if there is an option
+        on one of them all the same."""
         agents, tasks, _ = self.capacity
         return jnp.ones((agents, tasks), bool)
 

@@ -426,23 +426,44 @@ SOME = ("wildfire-2x3-S1", "wildfire-3x3-S0", "wildfire-3x3-S3")
 
 
 @pytest.mark.parametrize("noise", ["independent", "paper"])
-def test_critics_have_room_for_what_is_within_reach_in_any_of_their_games(noise):
+@pytest.mark.parametrize("fleet", [True, False])
+def test_critics_have_room_for_what_is_within_reach_in_any_of_their_games(fleet, noise):
+    """Of all runs of a program, and of all setups of a run."""
     setups = {name: load_setup(name) for name in SOME}
+    learning = replace(CONFIG, games=6, memory=30)
     config = TrainConfig(
-        setups=SOME, fleet=True, noise=noise, networks=NETWORK, learning=CONFIG
+        setups=SOME, fleet=fleet, noise=noise, networks=NETWORK, learning=learning
     )
     expected = np.zeros((3, 4), bool)
     for setup in setups.values():
         near = np.asarray(setup.game().within_reach)
         expected[:, : near.shape[1]] |= near
-    found = [*reaches(Program(config, setups))]
-    assert [np.asarray(reach).tolist() for reach in found] == [expected.tolist()]
+    assert reaches(config) == [expected.tolist()]
     assert not expected.all()
+    if noise == "independent":
+        # Distances stay as they are, whatever the maps to come.
+        moving = replace(config, maps="moved", new_maps=1)
+        assert reaches(moving) == [expected.tolist()]
+
+
+def test_on_scattered_maps_it_is_what_is_within_reach_there():
+    config = TrainConfig(
+        setups=SOME[-1:], maps="strange", networks=NETWORK, learning=CONFIG
+    )
+    setups = {SOME[-1]: load_setup(SOME[-1])}
+    (group,) = Program(config, setups).groups
+    games = jax.tree.map(lambda leaf: leaf[0], group.arena.games)
+    near = np.asarray(jax.vmap(lambda game: game.within_reach)(games))
+    assert reaches(config) == [near.any(axis=0).tolist()]
+    assert (near != near[0]).any()
     # Their games will be others, and the memory is of old ones.
-    moving = replace(config, maps="moved", new_maps=1, noise="independent")
-    assert [*reaches(Program(moving, setups))] == [None]
+    assert reaches(replace(config, new_maps=1)) == [None]
 
 
-def reaches(program: Any):
-    for group in program.groups:
-        yield group.shapes()[0].learner.taught.networks.critics.reach
+def reaches(config: TrainConfig) -> list[Any]:
+    program = Program(config, {name: load_setup(name) for name in config.setups})
+    found = [
+        group.shapes()[0].learner.taught.networks.critics.reach
+        for group in program.groups
+    ]
+    return [reach and np.asarray(reach).tolist() for reach in found]

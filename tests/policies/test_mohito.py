@@ -480,6 +480,15 @@ def test_what_is_offered_beyond_the_reach_is_worth_no_number():
     beyond = np.count_nonzero(offered & [False, True, True], axis=(1, 2)) > 0
     assert 0 < np.count_nonzero(beyond) < beyond.size
     np.testing.assert_array_equal(np.isnan(values), np.repeat(beyond[:, None], 2, 1))
+    chances = jnp.full((*ACTIONS.shape, made.shape[2]), 1 / made.shape[2])
+    own = jax.tree.map(lambda leaf: leaf[1], wrong.networks)
+    expected = wrong.expected(own, wrong.graphs(stacked, made), chances)
+    np.testing.assert_array_equal(np.isnan(expected), beyond)
+    # Nor if nobody does anything that has room.
+    nothing = MohitoCritics(everything.networks, False, ((False,) * 3,) * 2)
+    found = nothing(nothing.graphs(stacked, made), ACTIONS)
+    some = np.count_nonzero(offered, axis=(1, 2)) > 0
+    np.testing.assert_array_equal(np.isnan(found), np.repeat(some[:, None], 2, 1))
     other = MohitoCritics(everything.networks, False, ((True, False, False),) * 3)
     with pytest.raises(
         PlatoError, match=r"within reach is of \(3, 3\) agents and tasks"

@@ -6,7 +6,9 @@ import math
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -24,6 +26,7 @@ from plato.learners.baseline_configs import DicgLearning
 from plato.learners.config import METHODS, RunName, TrainConfig
 from plato.learners.program import Group
 from plato.policies.baseline_configs import DicgConfig
+from plato.policies.padded import PaddedShape
 from plato.policies.rules import RulePolicy, noop
 from plato.tuning import study, trials
 from plato.tuning.spaces import SPACES, Choice, Range, configuration, defaults
@@ -111,7 +114,7 @@ def at_once(monkeypatch):
 def test_trials_are_trained_and_scored(monkeypatch, together):
     monkeypatch.setattr(trials, "REPORT_SECONDS", 0.0)
     monkeypatch.setattr(trials, "side_by_side", lambda: together)
-    before = kinds._programs.cache_info().misses
+    kinds._programs.cache_clear()
     trial = middle("dicg") | {"hidden": 64, "batch": 512, "rate": 1e-3}
     broken = trial | {"rate": 1e38}
     heard = []
@@ -133,13 +136,43 @@ def test_trials_are_trained_and_scored(monkeypatch, together):
         assert shares == [0.0, 0.5, 1.0]
     assert len(heard) == 3 * len(places)
     # One after the other, or at once: by one program.
-    assert kinds._programs.cache_info().misses - before == 1
+    assert kinds._programs.cache_info().misses == 1
 
 
-def test_a_cpu_does_trials_one_by_one(memory):
+@pytest.mark.parametrize("threads", [None, 1])
+def test_a_cpu_does_trials_one_by_one(monkeypatch, memory, threads):
+    pools = []
+
+    def pool(size: int) -> ThreadPoolExecutor:
+        pools.append(size)
+        return ThreadPoolExecutor(size)
+
+    monkeypatch.setattr(trials, "side_by_side", lambda: False)
+    monkeypatch.setattr(trials, "cores", lambda: 3)
+    monkeypatch.setattr(trials, "ThreadPoolExecutor", pool)
     tried, _ = memory(5)
-    assert tell([], 3, trainings=2) == {i: i for i in range(3)}
+    assert tell([], 3, trainings=2, threads=threads) == {i: i for i in range(3)}
     assert sorted(tried) == [[0], [0], [1], [1], [2], [2]]
+    assert pools == [threads or 3]
+
+
+def test_threads_that_ask_at_once_are_given_the_same_programs(monkeypatch):
+    """Also if one asks while the other's are being made."""
+    asked = []
+
+    @lru_cache
+    def slow(kind):
+        asked.append(kind)
+        time.sleep(0.2)
+        return object(), None, None
+
+    monkeypatch.setattr(kinds, "_programs", slow)
+    form = PaddedShape(2, 4, 4, 1, 3)
+    kind = kinds.Kind(DicgConfig(), DicgLearning(), form, setups=1, mapped=False)
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(kinds.compiled, [kind, kind])
+    assert one is other
+    assert asked == [kind]
 
 
 @pytest.mark.usefixtures("at_once")
@@ -189,8 +222,9 @@ def memory(monkeypatch):
             alone = threading.current_thread() is threading.main_thread()
             if len(members) > size or not (alone or beside_others):
                 raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
-            made.extend((RulePolicy(noop), one.trial) for one in members)
-            return [policy for policy, _ in made[-len(members) :]]
+            own = [(RulePolicy(noop), one.trial) for one in members]
+            made.extend(own)
+            return [policy for policy, _ in own]
 
         monkeypatch.setattr(trials._Programs, "train", train)
         monkeypatch.setattr(trials, "_score", worth)
@@ -199,13 +233,16 @@ def memory(monkeypatch):
     return of
 
 
-def tell(said: list[str], many: int, trainings: int = 1) -> dict[int, float]:
+def tell(
+    said: list[str], many: int, trainings: int = 1, threads: int | None = None
+) -> dict[int, float]:
     found = scores(
         defaults("dicg"),
         load_setup(SETUP),
         [middle("dicg")] * many,
         **BUDGET,
         trainings=trainings,
+        threads=threads,
         ears=Ears(says=said.append),
     )
     return dict(found)
@@ -386,6 +423,19 @@ def test_a_search_that_is_there_is_checked_by_what_it_was_begun_with(
     with pytest.raises(PlatoError, match="are less than one update of dicg"):
         search(Plan(method="dicg"), tmp_path / "new", 2)
     assert not (tmp_path / "new").exists()
+
+
+def test_settings_that_are_known_no_more_are_refused(asked, tmp_path, monkeypatch):
+    base = TrainConfig.to_mapping
+
+    def older(config):
+        found = base(config)
+        return found | {"learning": found["learning"] | {"gone": 1}}
+
+    monkeypatch.setattr(TrainConfig, "to_mapping", older)
+    with pytest.raises(PlatoError, match=r"learning\.gone.*choose another --out"):
+        search(Plan(method="dicg"), tmp_path, 1)
+    assert not asked
 
 
 def test_trials_that_were_killed_are_run_again(asked, tmp_path, monkeypatch):

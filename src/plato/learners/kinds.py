@@ -42,7 +42,7 @@ class Kind:
     mapped: bool
     """Whether there are several runs."""
     reach: WithinReach | None = None
-    """What agents may ever be offered, for those who ask."""
+    """What agents may ever be offered, for MOHITO's critics."""
 
     def method(
         self,

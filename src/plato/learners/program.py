@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from plato.domains.setups import Rows, Setup
 from plato.domains.wildfire.maps import MORE_FIRES, SCATTERED
+from plato.errors import PlatoError
 from plato.game import Game, WithinReach, features_of, stack
 from plato.learners.advice import (
     Advisers,
@@ -248,21 +249,30 @@ def shape_of(games: Game[Any, Any], rows: Rows, config: TrainConfig) -> PaddedSh
 
 
 def _reach(games: Game[Any, Any], config: TrainConfig) -> WithinReach | None:
-    """What agents may be offered in some of a training's games, if it asks for that.
+    """What agents may be offered in some of a training's games, for MOHITO's critics.
 
-    Others are not told, so that what is compiled for them fits games of other reach.
+    Other methods are not told, so that what is compiled for them fits games of other
+    reach; nor is a training whose maps will be others. Those that are moved alone stay
+    as they are: distances decide who reaches what.
     """
-    if not isinstance(config.networks, MohitoConfig) or config.new_maps:
+    others = config.new_maps > 0 and config.maps in SCATTERED
+    if others or not isinstance(config.networks, MohitoConfig):
         return None
-    agents: list[list[bool]] = np.any(_reaches(games), axis=(0, 1)).tolist()
+    found = np.any(_reaches(games), axis=(0, 1))
+    if found.shape != (room := tuple(games.capacity[:2])):
+        raise PlatoError(
+            f"within_reach of this game has the shape {found.shape}, not {room}; "
+            f"plato.check_game finds what else is wrong with it."
+        )
+    agents: list[list[bool]] = found.tolist()
     return tuple(tuple(tasks) for tasks in agents)
 
 
 @jax.jit
 @jax.vmap
 @jax.vmap
-def _reaches(game: Game[Any, Any]) -> Bool[Array, "agent task"]:
-    """Of every game of every run."""
+def _reaches(game: Game[Any, Any]) -> Array:
+    """Of every game of every run, in whatever shape a game says it."""
     return game.within_reach
 
 

@@ -131,6 +131,8 @@ class Layout(NamedTuple):
         self, rows: Shaped[Array, "hyperedge *rest"]
     ) -> Shaped[Array, "agent each *rest"]:
         """The way back: zeros where there was no room."""
+        if len(self.places) == self.agents * self.each:
+            return rows.reshape(self.agents, self.each, *rows.shape[1:])
         where = np.full(self.agents * self.each, len(self.places))
         where[list(self.places)] = np.arange(len(self.places))
         found = taken(jnp.pad(rows, ((0, 1), *[(0, 0)] * (rows.ndim - 1))), where)
@@ -243,6 +245,8 @@ class CriticGraph(eqx.Module):
     graph: Graph
     members: Bool[Array, "*graph agent"]
     """Agents that there are."""
+    lost: Bool[Array, "*graph"]
+    """Whether a hyperedge that there is has no room."""
     copies: Bool[Array, "*graph agent copy"]
     """Nodes that each agent has a copy of, in the order of the source."""
     left_out: Int[Array, "*graph agent"]
@@ -305,16 +309,10 @@ def critic_graph(
     together = members[:, None] & members[None, :]
     hear = jnp.concatenate([together, copies.out_of_reach(seen.options)], axis=1)
 
-    # What is offered and has no room would be worth nothing: no numbers, rather than
-    # wrong ones.
-    lost = jnp.any(copies.hyperedges & ~layout.room)
-    blank = jnp.where(lost, jnp.nan, 0.0)
-    there = (count > 0) & ~lost
-
     others = jnp.sum(_others(seen), axis=1) * members
     return CriticGraph(
         graph=Graph(
-            nodes=jnp.where(there[:, None], jnp.concatenate(nodes), blank),
+            nodes=jnp.where((count > 0)[:, None], jnp.concatenate(nodes), 0.0),
             copies=count.astype(jnp.float32),
             hyperedges=offered,
             about=layout.with_room(copies.about(layout)),
@@ -322,6 +320,7 @@ def critic_graph(
             layout=layout,
         ),
         members=members,
+        lost=jnp.any(copies.hyperedges & ~layout.room),
         copies=jnp.concatenate([*copies, members[:, None]], axis=1),
         left_out=jnp.cumsum(others) - others,
     )

@@ -341,7 +341,7 @@ class MohitoCritics(eqx.Module):
             read = _read_as_released(graphs, means, actions)
         else:
             read = chosen(_of_hyperedges(graphs, means), actions)
-        return jnp.sum(read, axis=1, where=graphs.members)
+        return jnp.sum(read, axis=1, where=graphs.members) + _nothing(graphs)
 
     def expected(
         self,
@@ -352,7 +352,13 @@ class MohitoCritics(eqx.Module):
         """The mean of such values, if every agent draws what it does."""
         means = jax.vmap(network)(graphs.graph).mean(axis=2)
         each = jnp.sum(chances * _of_hyperedges(graphs, means), axis=2)
-        return jnp.sum(each, axis=1, where=graphs.members)
+        return jnp.sum(each, axis=1, where=graphs.members) + _nothing(graphs)
+
+
+def _nothing(graphs: CriticGraph) -> Float[Array, " b"]:
+    """0; no number, rather than a wrong one, where something that is offered has no
+    room. Added, so that a loss has no gradient there, either."""
+    return jnp.where(graphs.lost, jnp.nan, 0.0)
 
 
 def _of_hyperedges(

@@ -104,7 +104,7 @@ def search(
     writable(journal)
     with held(folder, "searched"):
         study = _open(optuna, plan, setup, folder)
-        base = _in_common(plan, study)
+        base = _in_common(plan, study, folder)
         _refuse_what_cannot_be_tried(base, plan, steps)
         standing = _standing(study, [])
         report(standing)
@@ -253,16 +253,22 @@ def _standing(study: "optuna.Study", last: list[float]) -> Standing:
     return Standing(len(finished), best, found, last)
 
 
-def _in_common(plan: Plan, study: "optuna.Study") -> TrainSettings:
-    """What trials have beside what is searched: that of the first one, to the last."""
+def _in_common(plan: Plan, study: "optuna.Study", folder: Path) -> TrainSettings:
+    """What all trials have beside what is searched, from the first to the last."""
     kept = study.user_attrs.get(SETTINGS)
     if kept is None:
-        # So does a study that was begun by an older version, from now on.
+        # A study that was begun by an older version notes today's from now on.
         base = TrainConfig(setups=(plan.setup,), **vars(defaults(plan.method)))
         known = base.to_mapping()
         kept = {name: known[name] for name in ("method", "networks", "learning")}
         study.set_user_attr(SETTINGS, kept)
-    return TrainConfig.from_mapping({**kept, "setups": [plan.setup]})
+    try:
+        return TrainConfig.from_mapping({**kept, "setups": [plan.setup]})
+    except PlatoError as error:
+        raise PlatoError(
+            f"{folder}: was begun with settings that this version cannot use "
+            f"({error}); choose another --out."
+        ) from None
 
 
 def _write(

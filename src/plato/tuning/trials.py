@@ -69,7 +69,8 @@ def scores(
     threads: int | None = None,
 ) -> Iterator[tuple[int, float]]:
     """The place of each trial and its mean validation return, as they come to be known;
-    NaN where one of its trainings broke down. In so many threads; else one to a core.
+    NaN where one of its trainings broke down. Programs are run in so many threads, or
+    in as many as there are cores.
     """
     budget = {"steps": steps, "seed": seed, "trainings": trainings}
     configs = [configuration(base, setup.name, found, **budget) for found in trials]
@@ -133,8 +134,9 @@ class _Told:
             for place in dict.fromkeys(one.trial for one in members):
                 done = sum(self.shares[place].values()) / self.trainings[place]
                 places.setdefault(done, []).append(place)
-        for done, own in places.items():
-            self.ears.trains(own, done)
+            # Here, so that what is told last is how far they are.
+            for done, own in places.items():
+                self.ears.trains(own, done)
 
 
 Trained: TypeAlias = tuple[Members, Sequence[Policy[Any] | None]]
@@ -223,7 +225,7 @@ class _Programs:
             if self.over.is_set():
                 break
             learner, metrics = group.advance(learner, update)
-            if time.monotonic() - reported > REPORT_SECONDS:
+            if update == updates or time.monotonic() - reported > REPORT_SECONDS:
                 # Updates are begun long before they are done.
                 jax.block_until_ready(metrics)
                 self.told.trains(members, update / updates)
