@@ -56,3 +56,9 @@ def test_what_the_page_says_they_found():
     found = re.search(f"is worth {each}", prose("results.md"))
     assert found
     assert found.groups() == tuple(f"{trained[row]:.1f}" for row, *_ in said)
+    searched = (
+        r"found it earns (\S+) there after 1.2 million steps, in place of (\S+)\. "
+    )
+    found = re.search(searched, prose("baselines.md"))
+    assert found
+    assert found.groups() == tuple(said[-1][2:])
